@@ -1,0 +1,46 @@
+"""Dialects: a file each, raw record → Conversation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from turnmill.conversation import Conversation, Json
+from turnmill.registry import Registry
+
+DEFAULT_THINK_TAGS = ("<think>", "[THINK]", "◁think▷", "<|start_think|>")
+"""Openers of a leading think block in an assistant's text; the closer is derived from the opener."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """How one source names its fields: what is not named keeps the dialect's own name."""
+
+    columns: dict[str, str] = field(default_factory=dict)
+    """Our column → the record's (`{"messages": "dialog", "tools": "functions"}`)."""
+    tags: dict[str, str] = field(default_factory=dict)
+    """Our message key → the record's (`{"role": "speaker", "content": "text"}`)."""
+    roles: dict[str, str] = field(default_factory=dict)
+    """The record's role or speaker → ours (`{"bing": "assistant"}`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a dialect is given besides the record: the source's mapping, and where it counts what it did."""
+
+    mapping: Mapping = field(default_factory=Mapping)
+    think_tags: tuple[str, ...] = DEFAULT_THINK_TAGS
+    fractional: bool = False
+    """Admit recorded weights other than 0 and 1 (`loss.fractional`)."""
+    keep_columns: tuple[str, ...] = ()
+    """Undeclared columns that are kept in `meta`."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """`read/<what>` → how often."""
+
+
+Dialect = Callable[[dict[str, Json], Reading], Conversation]
+"""Raises `Rejected` for a record that is wrong; ValueError, UnicodeError, KeyError and TypeError become `conversion-failed`."""
+
+dialects: Registry[Dialect] = Registry("dialects")
+dialect = dialects.register

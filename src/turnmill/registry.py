@@ -1,0 +1,87 @@
+"""Names of plug-ins: a family is a plural folder, a plug-in is one decorated function in one file of it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import pkgutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from turnmill.errors import UnknownName, UsageError
+
+Plugin = TypeVar("Plugin")
+
+
+class Registry(Generic[Plugin]):
+    """The plug-ins of one family, found on first look-up.
+
+    A name is a built-in's, one of the entry-point group `turnmill.<family>`, or `path/to/mine.py:name`.
+    """
+
+    def __init__(self, family: str) -> None:
+        self.family = family
+        self._plugins: dict[str, Plugin] = {}
+        self._discovered = False
+
+    def register(self, name: str) -> Callable[[Plugin], Plugin]:
+        """Decorator that enters a plug-in under `name`."""
+
+        def enter(plugin: Plugin) -> Plugin:
+            self._plugins[name] = plugin
+            return plugin
+
+        return enter
+
+    def names(self) -> list[str]:
+        """All names but those of files, sorted."""
+        self._discover()
+        return sorted(self._plugins)
+
+    def get(self, name: str) -> Plugin:
+        """The plug-in of that name.
+
+        Raises:
+            UnknownName: no such plug-in; the message suggests the nearest name.
+        """
+        self._discover()
+        if name not in self._plugins and ".py:" in name:
+            self._plugins[name] = self._from_file(name)
+        if name not in self._plugins:
+            singular = self.family.removesuffix("s")
+            raise UnknownName(singular, name, self._plugins, next_step=f"turnmill list {self.family}")
+        return self._plugins[name]
+
+    def summary(self, name: str) -> str:
+        """First line of a plug-in's documentation (its own, else its module's)."""
+        plugin = self.get(name)
+        text = inspect.getdoc(plugin) or inspect.getdoc(inspect.getmodule(plugin)) or ""
+        return text.partition("\n")[0]
+
+    def _discover(self) -> None:
+        if self._discovered:
+            return
+        self._discovered = True
+        package = importlib.import_module(f"turnmill.{self.family}")
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{package.__name__}.{module.name}")
+        for entry in importlib.metadata.entry_points(group=f"turnmill.{self.family}"):
+            self._plugins.setdefault(entry.name, entry.load())
+
+    def _from_file(self, name: str) -> Plugin:
+        path, _, attribute = name.rpartition(":")
+        if not Path(path).is_file():
+            raise UsageError(f"no such plug-in file: {path!r} (expected PATH.py:NAME)", next_step=f"ls {path}")
+        spec = importlib.util.spec_from_file_location(f"turnmill_plugin_{Path(path).stem}", path)
+        if spec is None or spec.loader is None:
+            raise UsageError(f"cannot load {path!r} as Python")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found = {key: value for key, value in vars(module).items() if callable(value)}
+        if attribute not in found:
+            raise UnknownName(f"name in {path}", attribute, (key for key in found if not key.startswith("_")))
+        plugin: Plugin = found[attribute]
+        return plugin

@@ -7,10 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from turnmill.conversation import Conversation, Json
+from turnmill.options import DEFAULT_THINK_TAGS
 from turnmill.registry import Registry
-
-DEFAULT_THINK_TAGS = ("<think>", "[THINK]", "◁think▷", "<|start_think|>")
-"""Openers of a leading think block in an assistant's text; the closer is derived from the opener."""
 
 
 @dataclass(frozen=True, slots=True)

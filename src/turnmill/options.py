@@ -1,0 +1,160 @@
+"""Every verb's options, once: the config tree, the command line, `Step.params` and the functions all use these.
+
+A field's docstring is its help; defaults that are computed are None here and printed when they are chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from turnmill.rendered import Loss
+
+DEFAULT_THINK_TAGS = ("<think>", "[THINK]", "◁think▷", "<|start_think|>")
+"""Openers of a leading think block in an assistant's text; the closer is derived from the opener."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The model whose template and tokenizer the data are made for."""
+
+    name_or_path: str | None = None
+    """A model directory, or `smollm2`."""
+    template: str | None = None
+    """A Jinja file, a named template of the model, or one of turnmill's own (`chatml`), in place of the model's."""
+    special_tokens: dict[str, str] = field(default_factory=dict)
+    """Special-token variables of the template (`{bos_token: "<s>"}`), over the model's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """How files are read."""
+
+    think_tags: tuple[str, ...] = DEFAULT_THINK_TAGS
+    """Openers of a leading think block in an assistant's text."""
+    max_record_bytes: int = 64 * 1024 * 1024
+    """A record of more bytes is rejected unread."""
+    keep_prefix: bool = False
+    """Keep the rows before the fault of a broken array or a truncated compressed file, without exit 3."""
+    keep_columns: tuple[str, ...] = ()
+    """Columns of the records that are kept beside the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How many rows a source may lose in read, repair and check."""
+
+    max_rejected: float = 0.05
+    """Share of the rows read; more of them ends the run with exit 3 before anything is published."""
+    min_rows: int = 20
+    """Under so many rows a source only warns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Policies of the chat contract."""
+
+    unanswered_calls: Literal["retain", "reject"] = "retain"
+    """A conversation that ends on calls nobody answered."""
+    partial_batch: Literal["reject", "trim"] = "reject"
+    """A conversation that ends with some of a batch's calls answered; `trim` ends it before the batch."""
+    invalid_tool_call: Literal["reject", "retain"] = "reject"
+    """A call whose tool has no definition."""
+    max_turn_characters: int | None = None
+    """A longer user or assistant text is rejected."""
+    max_observation_characters: int | None = None
+    """A longer tool result is rejected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One named input."""
+
+    name: str
+    data: tuple[str, ...]
+    """Files, directories, globs or `-`."""
+    dialect: str = "auto"
+    columns: dict[str, str] = field(default_factory=dict)
+    """Our column → the record's."""
+    tags: dict[str, str] = field(default_factory=dict)
+    """Our message key → the record's."""
+    roles: dict[str, str] = field(default_factory=dict)
+    """The record's speaker → our role."""
+    template_kwargs: dict[str, Any] = field(default_factory=dict)
+    """Template arguments of rows that record none."""
+    loss: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `loss` section."""
+    control_tokens: Literal["escape", "reject", "keep"] | None = None
+    """Override of `render.control_tokens`."""
+    health: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `health` section."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which filters run."""
+
+    use: tuple[str, ...] = ("stalled-tool-call",)
+
+
+@dataclass(frozen=True, slots=True)
+class Dedup:
+    """Which duplicates leave."""
+
+    by: tuple[Literal["exact"], ...] = ("exact",)
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Which rows are held out for evaluation."""
+
+    fraction: float = 0.0
+    """Share of the prompt groups; a group's side never changes when rows are added."""
+    rows: int = 0
+    """Groups in key order until at least so many rows are held out."""
+    group_field: str | None = None
+    """A kept column that names the group, in place of the first user text."""
+    per_source: bool = False
+    """Hold out of each source on its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Render:
+    """How a conversation becomes text."""
+
+    template_kwargs: dict[str, Any] = field(default_factory=dict)
+    """Template arguments of every row; a row's own and a source's go first."""
+    date: str = "2025-01-01"
+    """The day the template's clock shows."""
+    control_tokens: Literal["escape", "reject", "keep"] = "escape"
+    """Control-token text inside content: encoded as plain text, rejected, or kept as control tokens."""
+    on_unsayable: Literal["stop", "drop"] = "stop"
+    """When the template cannot say over 5 % of at least 20 rows: exit 3, or only quarantine them."""
+    add_stop: bool = True
+    """Append the stop token where the template closes the last turn without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How long an example may be."""
+
+    max_tokens: int | None = None
+    """Tokens; default min(4096, the model's context)."""
+    overflow: Literal["cut", "drop"] = "cut"
+    """End at the last whole trained turn that fits, or drop the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """How examples are laid into rows of `fit.max_tokens`."""
+
+    on: bool = True
+    order: Literal["random", "kept"] = "random"
+    """Packs in seeded random order, or examples in the order they were read."""
+    materialise: bool = True
+    """Also write `packed/*.parquet` for epoch 0."""
+
+
+__all__ = [
+    "Check", "Dedup", "Filter", "Fit", "Health", "Loss", "Model", "Pack", "Read", "Render", "Source", "Split",
+]  # fmt: skip

@@ -70,7 +70,7 @@ class Conversation(msgspec.Struct, frozen=True):
         return xxhash.xxh3_128_hexdigest(canonical_json([self.id, weights, loss]))
 
 
-Checked = NewType("Checked", Conversation)
+Checked = NewType("Checked", Conversation)  # type: ignore[misc]  # mypy takes it for a non-frozen subclass
 """A conversation that met the chat contract: made by `contract.check`, and by `readmit` from published rows."""
 
 
@@ -120,5 +120,5 @@ def _canonical_message(message: Message) -> dict[str, Json]:
 
 
 def recorded_json(value: Json) -> str:
-    """JSON text in recorded key order with `, ` and `: ` between: how arguments, tools and kwargs are stored and rendered."""
+    """JSON text in recorded key order, `, ` and `: ` between: how arguments, tools and kwargs are stored."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -7,8 +7,8 @@
     ├── HealthError       too many rows left a source                  exit 3, nothing was published
     └── StaleError        stored data no longer match their manifest   exit 4
 
-Anything else that is raised is a bug and keeps its traceback. A message says what, where, got, expected; `next_step` is the
-command to type next.
+Anything else that is raised is a bug and keeps its traceback. A message says what, where, got, expected;
+`next_step` is the command to type next.
 """
 
 from __future__ import annotations

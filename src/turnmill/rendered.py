@@ -1,4 +1,4 @@
-"""What a conversation becomes: text with spans, then tokens with runs. No numpy here: arrays begin in `turnmill.tokens`."""
+"""What a conversation becomes: text with spans, then tokens with runs. Arrays begin in `turnmill.tokens`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Loss:
     observations: bool = False
     """Train the results of tools as well."""
     scaling: Literal["uniform", "progressive", "last-heavy"] = "uniform"
-    """Weight of turns: equal; rising as ((rank + 1) / turns) ** 0.5; or 2 for the last and 1 for the rest. Mean 1 a row."""
+    """Weight of turns: equal; ((rank + 1) / turns) ** 0.5; or 2 for the last, 1 for the rest. Mean 1 a row."""
     fractional: bool = False
     """Admit recorded weights other than 0 and 1."""
 

@@ -38,7 +38,7 @@ class Reading:
 
 
 Dialect = Callable[[dict[str, Json], Reading], Conversation]
-"""Raises `Rejected` for a record that is wrong; ValueError, UnicodeError, KeyError and TypeError become `conversion-failed`."""
+"""Raises `Rejected` for a wrong record; ValueError, UnicodeError, KeyError and TypeError become `conversion-failed`."""
 
 dialects: Registry[Dialect] = Registry("dialects")
 dialect = dialects.register

@@ -1,0 +1,1 @@
+"""One configuration tree made of the verbs' options."""

@@ -1,0 +1,1 @@
+"""The chat contract: rules as small functions, walked in one pass."""

@@ -1,0 +1,1 @@
+"""Exact duplicates: which of several equal rows stays."""

@@ -1,0 +1,1 @@
+"""Executors: a file each, run a shard function over shards."""

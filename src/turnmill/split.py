@@ -1,0 +1,1 @@
+"""Held-out rows: prompt groups under a hash threshold."""

@@ -1,0 +1,1 @@
+"""Steps: recipes as data, their fingerprints, folders and manifests."""

@@ -1,0 +1,1 @@
+"""One thin module a verb: its options, its plan, its run."""

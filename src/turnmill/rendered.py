@@ -38,6 +38,8 @@ class Rendered(msgspec.Struct, frozen=True):
     """Disjoint, ordered, covering the text."""
     prompt_ends: tuple[int, ...]
     """Character where each assistant turn's generation prompt ends, in turn order."""
+    control_hits: tuple[tuple[int, int], ...] = ()
+    """Characters [start, end) of control-token text of which content wrote at least one character, in order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,132 @@
+"""Bounds on what a template may do: it is foreign code, and may neither loop for ever nor eat the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from jinja2.exceptions import TemplateError
+
+MAX_TICKS = 2_000_000
+"""Loop bodies and macro calls a render may take: a conversation of 10,000 messages takes some 100,000."""
+MAX_CHARACTERS = 256 * 1024 * 1024
+"""Characters (or items) any one string (or list) of a render may have: four times the largest record."""
+MAX_MADE = 4 * MAX_CHARACTERS
+"""Characters and items a render may make in all."""
+MAX_BITS = 10_000
+"""Bits any one number of a render may have."""
+MAX_PADDING = 1_000_000
+"""The largest number a padding, indenting or batching filter or method, or a format specification, may be given."""
+
+GROWING_METHODS = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs"})
+BOUNDED_FILTERS = ("batch", "center", "indent", "slice", "wordwrap")
+"""Filters whose numbers set how much they make."""
+
+
+class TemplateLimit(TemplateError):
+    """The template went over a bound."""
+
+
+class Budget:
+    """What is left of one render's ticks and characters."""
+
+    def __init__(self) -> None:
+        self.start()
+
+    def start(self) -> None:
+        """Begin a render with all of the budget."""
+        self.ticks = MAX_TICKS
+        self.left = MAX_MADE
+
+    def tick(self) -> None:
+        """One loop body or macro call."""
+        self.ticks -= 1
+        if self.ticks < 0:
+            raise TemplateLimit(f"the template took over {MAX_TICKS:,} loop steps and macro calls")
+
+    def spend(self, characters: int) -> None:
+        """So many characters, or items of a list, are about to be made at once."""
+        self.left -= characters
+        if characters > MAX_CHARACTERS or self.left < 0:
+            raise TemplateLimit(f"the template makes strings of over {MAX_CHARACTERS:,} characters")
+
+
+def size_of(value: Any) -> int:
+    """Characters of a string, items of a list; 0 of anything else."""
+    return len(value) if isinstance(value, str | list | tuple) else 0
+
+
+def check_operation(budget: Budget, operator: str, left: Any, right: Any) -> None:
+    """Refuse a `+`, `*`, `**` or `%` whose result would be over a bound, before it is made."""
+    if operator == "+":
+        budget.spend(size_of(left) + size_of(right))
+    elif operator == "*":
+        check_product(budget, left, right)
+    elif operator == "**":
+        if isinstance(left, int) and isinstance(right, int) and left.bit_length() * max(right, 0) > MAX_BITS:
+            raise TemplateLimit(f"the template computed a number of over {MAX_BITS:,} bits")
+    elif isinstance(left, str):
+        check_format(budget, left, right if isinstance(right, tuple) else (right,))
+
+
+def check_product(budget: Budget, left: Any, right: Any) -> None:
+    """Refuse a repetition or a product over a bound."""
+    if isinstance(left, int) and isinstance(right, int):
+        if left.bit_length() + right.bit_length() > MAX_BITS:
+            raise TemplateLimit(f"the template computed a number of over {MAX_BITS:,} bits")
+        return
+    count, sequence = (left, right) if isinstance(left, int) else (right, left)
+    if isinstance(count, int):
+        budget.spend(size_of(sequence) * max(count, 0))
+
+
+def check_format(budget: Budget, pattern: str, values: Iterable[Any]) -> None:
+    """Refuse a format whose paddings are over a bound."""
+    digits = "".join(character if character.isdigit() else " " for character in str.__str__(pattern)).split()
+    values = list(values)
+    paddings = [int(number[:10]) for number in digits] + [value for value in values if isinstance(value, int)]
+    if any(abs(padding) > MAX_PADDING for padding in paddings if not isinstance(padding, bool)):
+        raise TemplateLimit(f"the template formats with a number over {MAX_PADDING:,}")
+    budget.spend(len(pattern) + sum(map(size_of, values)) + sum(map(abs, paddings)))
+
+
+def check_method(budget: Budget, text: str, method: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse a string method whose result would be over a bound."""
+    if method == "replace" and len(arguments) >= 2:
+        check_replace(budget, text, *arguments[:2])
+    elif method == "join" and arguments and isinstance(arguments[0], list | tuple):
+        check_join(budget, text, arguments[0])
+    elif method in GROWING_METHODS:
+        check_numbers(arguments)
+    elif method == "format":
+        check_format(budget, text, arguments)
+
+
+def check_replace(budget: Budget, text: str, old: Any, new: Any) -> None:
+    """Refuse a replacement whose result would be over a bound."""
+    if isinstance(old, str) and isinstance(new, str):
+        budget.spend(len(text) + str.count(text, old) * len(new))
+
+
+def check_join(budget: Budget, separator: str, parts: Iterable[Any]) -> None:
+    """Refuse a join whose result would be over a bound."""
+    budget.spend(sum(len(separator) + size_of(part) for part in parts))
+
+
+def check_numbers(arguments: Iterable[Any]) -> None:
+    """Refuse numbers that ask a padding filter or method for more than its bound."""
+    if any(isinstance(argument, int) and abs(argument) > MAX_PADDING for argument in arguments):
+        raise TemplateLimit(f"the template pads, indents or batches by over {MAX_PADDING:,}")
+
+
+def bounded_filter(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter that refuses numbers over its bound."""
+
+    def bounded(*arguments: Any, **named: Any) -> Any:
+        check_numbers([*arguments, *named.values()])
+        return function(*arguments, **named)
+
+    for mark in ("jinja_pass_arg",):
+        if hasattr(function, mark):
+            setattr(bounded, mark, getattr(function, mark))
+    return bounded

@@ -1,0 +1,124 @@
+"""What one render remembers: which message wrote what, and which message was being rendered when.
+
+An *entry* is a message as the template sees it (a dict of the `messages` list), a *call* one of its tool calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from turnmill.render.tracked import UNKNOWN, Tracked, tracked
+from turnmill.rendered import Kind
+
+NOBODY = -1
+"""Entry of text that no message owns."""
+
+
+class Owner(NamedTuple):
+    """The message, and in it the tool call, that is being rendered."""
+
+    entry: int = NOBODY
+    call: int = -1
+
+
+class Origin(NamedTuple):
+    """Where characters came from: a field of an entry, or template text while `owner` was rendered."""
+
+    owner: Owner
+    kind: Kind | None
+    """What a field holds; None for template text."""
+    message: int = -1
+    """Index in `Conversation.messages` of the message whose field it is."""
+
+
+UNOWNED = Owner()
+
+
+class Trace:
+    """The state of one tracked render."""
+
+    def __init__(self) -> None:
+        self.origins: list[Origin] = [Origin(UNOWNED, None)]
+        self.owner = UNOWNED
+        self._numbers: dict[Origin, int] = {self.origins[0]: UNKNOWN}
+        self._literals: dict[tuple[str, Owner], Tracked] = {}
+        self._objects: dict[int, int] = {}
+        self._owners: dict[int, Owner] = {}
+        self._stack: list[tuple[Owner, bool]] = []
+        self._counting = False
+        self._kept: list[Any] = []  # ids are only unique while the objects live
+
+    def number(self, origin: Origin) -> int:
+        """The number of an origin, given out on first sight."""
+        if origin not in self._numbers:
+            self._numbers[origin] = len(self.origins)
+            self.origins.append(origin)
+        return self._numbers[origin]
+
+    def wrap(self, value: Any, origin: Origin) -> Any:
+        """A JSON value whose strings, keys included, are tracked to `origin`; its containers are known by identity."""
+        number = self.number(origin)
+        if isinstance(value, str):
+            return tracked(value, number)
+        if isinstance(value, dict):
+            wrapped: Any = {self.wrap(key, origin): self.wrap(item, origin) for key, item in value.items()}
+        elif isinstance(value, list | tuple):
+            wrapped = [self.wrap(item, origin) for item in value]
+        else:
+            return value
+        self.know(wrapped, origin)
+        return wrapped
+
+    def know(self, container: Any, origin: Origin) -> None:
+        """Remember what a container's JSON text is to be attributed to."""
+        self._objects[id(container)] = self.number(origin)
+        self._kept.append(container)
+
+    def own(self, container: Any, owner: Owner) -> None:
+        """Remember that a loop over `container` renders `owner`."""
+        self._owners[id(container)] = owner
+        self._kept.append(container)
+
+    def origin_of(self, value: Any) -> int:
+        """The origin number of a JSON value: its own, else that of the first tracked string inside."""
+        if isinstance(value, Tracked):
+            return value.runs[0][1] if value.runs else UNKNOWN
+        known = self._objects.get(id(value))
+        if known is not None:
+            return known
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+        return next((found for found in map(self.origin_of, inner) if found != UNKNOWN), UNKNOWN)
+
+    def literal(self, text: str) -> Tracked:
+        """Template text, stamped with the message being rendered now."""
+        key = (text, self.owner)
+        made = self._literals.get(key)
+        if made is None:
+            made = self._literals[key] = tracked(text, self.number(Origin(self.owner, None)))
+        return made
+
+    def push(self) -> None:
+        """A loop begins."""
+        self._stack.append((self.owner, self._counting))
+        self._counting = False
+
+    def pop(self) -> None:
+        """The loop has ended: the message rendered before it is rendered on."""
+        self.owner, self._counting = self._stack.pop()
+
+    def enter(self, value: Any) -> None:
+        """A loop's body begins with `value`: a message or a call of the message at hand is rendered from here."""
+        self._counting = type(value) is int
+        owner = self._owners.get(id(value)) if isinstance(value, dict) else None
+        if owner is not None and (owner.call < 0 or owner.entry == self.owner.entry or self.owner == UNOWNED):
+            self.owner = owner
+        elif self._counting and self._stack:
+            self.owner = self._stack[-1][0]
+
+    def assign(self, value: Any) -> None:
+        """A variable is set: in a counting loop the first message taken from the list is the one rendered."""
+        if not self._counting or not isinstance(value, dict):
+            return
+        owner = self._owners.get(id(value))
+        if owner is not None and owner.call < 0:
+            self.owner, self._counting = owner, False

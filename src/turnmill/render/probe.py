@@ -278,7 +278,7 @@ def check_stops(found: Probe, name: str) -> None:
         if stop not in stops:
             has = f"ends with {quote(stop)}" if stop else "has no stop token"
             raise UsageError(
-                f"{name}: a {turn} {has}, but generation ends only on {', '.join(map(repr, stops)) or 'nothing'}: a model "
-                "trained so would not know when to stop. Add the token to eos_token_id in generation_config.json",
+                f"{name}: a {turn} {has}, but generation ends only on {', '.join(map(repr, stops)) or 'nothing'}: "
+                "a model trained so would not stop. Add the token to eos_token_id in generation_config.json",
                 next_step="turnmill template check MODEL",
             )

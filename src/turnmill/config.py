@@ -29,8 +29,6 @@ from turnmill.yaml_values import KeyPath, dump_yaml, load_yaml
 Origins = dict[str, str]
 """Dotted path of a field → `default`, `flag`, `argument`, or `FILE:LINE`."""
 
-CONFIG_SUFFIXES = (".yaml", ".yml")
-
 
 class Config(BaseModel):
     """A whole run: what is read, and what is made of it."""
@@ -143,10 +141,10 @@ def as_yaml(config: Config, origins: Origins | None = None) -> str:
 
 
 def field_help(sections: Sequence[str]) -> list[FieldHelp]:
-    """The fields of some sections, in order, with default and docstring."""
+    """The fields of some sections (none = all), in order, with default and docstring."""
     schema = json_schema()
     rows = []
-    for section in sections:
+    for section in sections or Config.model_fields:
         declared = schema["properties"][section]
         definition = declared.get("items", declared).get("$ref", "").rpartition("/")[2]
         prefix = "sources.NAME" if section == "sources" else section

@@ -1,1 +1,402 @@
-"""One configuration tree made of the verbs' options."""
+"""One config: the verbs' options as one tree, read from YAML and from flags, each value with its origin.
+
+    config, origins = load("run.yaml", [("loss.turns", "last"), ("sources.chat.dialect", "sharegpt")])
+
+The fields are the dataclasses of `turnmill.options`; pydantic only checks what is given and describes the tree.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import hashlib
+import json
+import re
+import types
+import typing
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from turnmill import options
+from turnmill.conversation import canonical_json
+from turnmill.errors import UnknownName, UsageError, quote
+from turnmill.yaml_values import KeyPath, dump_yaml, load_yaml
+
+Origins = dict[str, str]
+"""Dotted path of a field → `default`, `flag`, `argument`, or `FILE:LINE`."""
+
+
+class Config(BaseModel):
+    """A whole run: what is read, and what is made of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+
+    seed: int = 0
+    """Of every random draw."""
+    limit: int | None = None
+    """Read at most so many rows of each source."""
+    workers: int | None = None
+    """Processes; default the number of cores."""
+    model: options.Model = options.Model()
+    """The model whose template and tokenizer the data are made for."""
+    sources: tuple[options.Source, ...] = ()
+    """What is read: a list of named inputs."""
+    read: options.Read = options.Read()
+    """How files are read."""
+    check: options.Check = options.Check()
+    """Policies of the chat contract."""
+    health: options.Health = options.Health()
+    """How many rows a source may lose in read, repair and check."""
+    filter: options.Filter = options.Filter()
+    """Which filters run."""
+    dedup: options.Dedup = options.Dedup()
+    """Which duplicates leave."""
+    split: options.Split = options.Split()
+    """Which rows are held out for evaluation."""
+    render: options.Render = options.Render()
+    """How a conversation becomes text."""
+    loss: options.Loss = options.Loss()
+    """Which spans the model learns from, and how much."""
+    fit: options.Fit = options.Fit()
+    """How long an example may be."""
+    pack: options.Pack = options.Pack()
+    """How examples are laid into rows of `fit.max_tokens`."""
+
+    def loss_of(self, source: options.Source) -> options.Loss:
+        """The `loss` section with a source's overrides."""
+        return _validated({"loss": {**dataclasses.asdict(self.loss), **source.loss}}, {}).loss
+
+    def health_of(self, source: options.Source) -> options.Health:
+        """The `health` section with a source's overrides."""
+        return _validated({"health": {**dataclasses.asdict(self.health), **source.health}}, {}).health
+
+
+class FieldHelp(NamedTuple):
+    """One field as `--help` lists it."""
+
+    path: str
+    default: str
+    text: str
+
+
+def load(
+    path: str | Path | None,
+    overrides: Sequence[tuple[str, str]] = (),
+    data: Sequence[str] = (),
+    dialect: str | None = None,
+) -> tuple[Config, Origins]:
+    """The effective config, and where each of its values comes from.
+
+    Args:
+        path: a YAML file, or None for the defaults.
+        overrides: dotted path and value as typed, the last one of a path wins. An item of a list is named by its
+            number, a source also by its name.
+        data: inputs as typed on the command line (`PATH` or `NAME=PATH`), a source each, in place of the file's.
+        dialect: of the inputs in `data`.
+
+    Raises:
+        UsageError: not readable, not YAML, an unknown field, or a value of the wrong type.
+    """
+    tree, origins = ({}, {}) if path is None else _read(Path(path))
+    if data:
+        for known in [known for known in origins if known[:1] == ("sources",)]:
+            del origins[known]
+        tree["sources"] = sources_of(data, dialect)
+        origins[("sources",)] = "argument"
+    for dotted, text in overrides:
+        tree = _override(tree, origins, dotted, text)
+    config = _validated(tree, origins)
+    _check_sources(config, origins)
+    return config, dict(_origins_of_fields(config, origins))
+
+
+def effective_fingerprint(config: Config) -> str:
+    """Sha256 (64 hex digits) of the effective config as canonical JSON."""
+    return hashlib.sha256(canonical_json(config.model_dump(mode="json"))).hexdigest()
+
+
+def json_schema() -> dict[str, Any]:
+    """JSON Schema of the config file; descriptions are the fields' docstrings."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
+
+
+def as_yaml(config: Config, origins: Origins | None = None) -> str:
+    """The effective config as YAML that loads as the same config, each value followed by its origin if given."""
+    lines = []
+    for name, value in config:
+        if name == "sources":
+            lines += ["sources:" if value else "sources: []"]
+            for source in value:
+                fields = _section_lines(source, f"sources.{source.name}", origins)
+                lines += [f"  {'- ' if number == 0 else '  '}{line}" for number, line in enumerate(fields)]
+        elif dataclasses.is_dataclass(value):
+            lines += [f"{name}:", *(f"  {line}" for line in _section_lines(value, name, origins))]
+        else:
+            lines.append(_field_line(name, value, name, origins))
+    return "\n".join(lines)
+
+
+def field_help(sections: Sequence[str]) -> list[FieldHelp]:
+    """The fields of some sections (none = all), in order, with default and docstring."""
+    schema = json_schema()
+    rows = []
+    for section in sections or Config.model_fields:
+        declared = schema["properties"][section]
+        definition = declared.get("items", declared).get("$ref", "").rpartition("/")[2]
+        prefix = "sources.NAME" if section == "sources" else section
+        fields = schema["$defs"][definition]["properties"].items() if definition else [("", declared)]
+        for name, field in fields:
+            default = dump_yaml(field["default"]) if field.get("default") is not None else ""
+            rows.append(FieldHelp(f"{prefix}.{name}".rstrip("."), default, field.get("description", "")))
+    return rows
+
+
+def sources_of(data: Sequence[str], dialect: str | None = None) -> list[dict[str, Any]]:
+    """A source for each input of the command line, named by NAME=PATH or after the file or directory."""
+    sources: list[dict[str, Any]] = []
+    taken: set[str] = set()
+    for argument in data:
+        name, path = _name_and_path(argument)
+        stem, number = name, 2
+        while name in taken:
+            name, number = f"{stem}-{number}", number + 1
+        taken.add(name)
+        sources.append({"name": name, "data": [path]} | ({"dialect": dialect} if dialect else {}))
+    return sources
+
+
+def _name_and_path(argument: str) -> tuple[str, str]:
+    named = re.fullmatch(r"([\w.-]+)=(.+)", argument)
+    if named and not Path(argument).exists():
+        return named[1], named[2]
+    parts = [part for part in argument.rstrip("/").split("/") if part and not set(part) & set("*?[")]
+    stem = parts[-1].partition(".")[0] if parts else ""
+    return ("stdin" if argument == "-" else stem or "data"), argument
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[KeyPath, str]]:
+    try:
+        text = path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        near = difflib.get_close_matches(path.name, _names_beside(path), n=1)
+        hint = f" Did you mean {str(path.with_name(near[0]))!r}?" if near else ""
+        raise UsageError(f"no such config file: {str(path)!r}.{hint}", next_step="turnmill config show") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the config file {str(path)!r}: {error}") from error
+    tree, lines = load_yaml(text, str(path))
+    if tree is not None and not isinstance(tree, dict):
+        message = f"{path}: got {quote(tree)}, expected a mapping of sections"
+        raise UsageError(message, next_step="turnmill config show")
+    return tree or {}, {key: f"{path}:{line}" for key, line in lines.items()}
+
+
+def _names_beside(path: Path) -> list[str]:
+    return [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+
+
+def _override(tree: dict[str, Any], origins: dict[KeyPath, str], dotted: str, text: str) -> dict[str, Any]:
+    """The tree with one field set to a value as typed."""
+    where = f"--{dotted}"
+    keys = dotted.split(".")
+    if keys[0] == "sources" and len(keys) > 1:
+        keys[1:] = _source_keys(tree.get("sources"), keys[1:], where)
+    hint: Any = Config
+    for number, key in enumerate(keys):
+        hint = _type_of(hint, key, keys[:number], where)
+    origins[tuple(keys)] = "flag"
+    changed: dict[str, Any] = _replaced(tree, keys, _typed(text, hint, where), where)
+    return changed
+
+
+def _replaced(node: Any, keys: list[str], value: Any, where: str) -> Any:
+    if not keys:
+        return value
+    key, *rest = keys
+    if isinstance(node, list):
+        if not key.isdecimal() or int(key) >= len(node):
+            raise UsageError(f"{where}: no item {quote(key)}, expected a number under {len(node)}")
+        return [_replaced(item, rest, value, where) if str(n) == key else item for n, item in enumerate(node)]
+    if node is not None and not isinstance(node, dict):
+        raise UsageError(f"{where}: the config has {quote(node)} there, expected a mapping")
+    mapping = node or {}
+    return {**mapping, key: _replaced(mapping.get(key), rest, value, where)}
+
+
+def _source_keys(sources: Any, keys: list[str], where: str) -> list[str]:
+    """The keys with the source's name, which may hold dots, replaced by its number."""
+    listed = sources if isinstance(sources, list) else []
+    names = [str(source.get("name")) for source in listed if isinstance(source, dict)]
+    for end in range(len(keys), 0, -1):
+        name = ".".join(keys[:end])
+        if name in names:
+            return [str(names.index(name)), *keys[end:]]
+    if keys[0].isdecimal() and int(keys[0]) < len(names):
+        return keys
+    raise _placed(UnknownName("source", keys[0], names), where)
+
+
+def _typed(text: str, hint: Any, where: str) -> Any:
+    """A flag's value: text where the field wants text, else YAML."""
+    if _without_none(hint) is str:
+        return None if text == "null" and hint is not str else text
+    return load_yaml(text, where)[0]
+
+
+@cache
+def _types_of(section: Any) -> dict[str, Any]:
+    """Field → type of a section, or of the whole config."""
+    names = Config.model_fields if section is Config else _field_names(section)
+    hints = typing.get_type_hints(section)
+    return {name: hints[name] for name in names}
+
+
+def _is_section(hint: Any) -> bool:
+    return hint is Config or dataclasses.is_dataclass(hint)
+
+
+def _without_none(hint: Any) -> Any:
+    """`X` of `X | None`; another type as it is."""
+    if not isinstance(hint, types.UnionType):
+        return hint
+    kinds = [kind for kind in typing.get_args(hint) if kind is not types.NoneType]
+    return kinds[0] if len(kinds) == 1 else hint
+
+
+def _type_of(hint: Any, key: str, parents: Sequence[str], where: str) -> Any:
+    """The type of what `key` names in a value of type `hint`."""
+    hint = _without_none(hint)
+    if _is_section(hint):
+        if key not in _types_of(hint):
+            raise _placed(_unknown_field(key, parents, hint), where)
+        return _types_of(hint)[key]
+    arguments = typing.get_args(hint)
+    if typing.get_origin(hint) is tuple:
+        return arguments[0]
+    if typing.get_origin(hint) is dict:
+        return arguments[1]
+    if hint is Any:
+        return Any
+    raise UsageError(f"{where}: {'.'.join(parents)} is one value and has no fields")
+
+
+def _unknown_field(key: str, parents: Sequence[str], section: Any) -> UnknownName:
+    what = f"{parents[0].removesuffix('s')} field" if parents else "section"
+    if parents and parents[0] != "sources":
+        what = f"{parents[0]} field"
+    return UnknownName(what, key, _types_of(section), next_step="turnmill config schema")
+
+
+def _placed(error: UsageError, where: str) -> UsageError:
+    """The same error, saying where it is."""
+    return UsageError(f"{where}: {error.message}", next_step=error.next_step)
+
+
+def _conformed(value: Any, hint: Any, path: KeyPath, origins: dict[KeyPath, str]) -> Any:
+    """The tree with empty sections as {} and a single text as the list it stands for.
+
+    Raises:
+        UsageError: a key that is no field.
+    """
+    hint = _without_none(hint)
+    if _is_section(hint) and (value is None or isinstance(value, dict)):
+        fields = {}
+        for key, item in (value or {}).items():
+            kind = _type_of(hint, key, path, _place((*path, key), origins))
+            fields[key] = _conformed(item, kind, (*path, key), origins)
+        return fields
+    if typing.get_origin(hint) is tuple:
+        kind = typing.get_args(hint)[0]
+        items = [value] if isinstance(value, str) and not _is_section(kind) else value
+        if isinstance(items, list):
+            return [_conformed(item, kind, (*path, str(n)), origins) for n, item in enumerate(items)]
+    return value
+
+
+def _validated(tree: dict[str, Any], origins: dict[KeyPath, str]) -> Config:
+    conformed = _conformed(tree, Config, (), origins)
+    try:
+        return Config.model_validate_json(json.dumps(conformed))
+    except ValidationError as error:
+        raise _wrong_value(error, origins) from None
+
+
+def _wrong_value(error: ValidationError, origins: dict[KeyPath, str]) -> UsageError:
+    """One line for the first of pydantic's errors."""
+    first, *others = error.errors(include_url=False)
+    path = tuple(str(key) for key in first["loc"])
+    expected = first["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+    found = "nothing" if first["type"] in {"missing", "missing_argument"} else quote(first["input"])
+    if found == "nothing":
+        expected = "a value"
+    rest = f" ({len(others)} more like it)" if others else ""
+    return UsageError(
+        f"{_place(path, origins)}: got {found}, expected {expected}{rest}", next_step="turnmill config schema"
+    )
+
+
+def _place(path: KeyPath, origins: dict[KeyPath, str]) -> str:
+    """`FILE:LINE: dotted.path`, or the flag, of a value."""
+    dotted = ".".join(path)
+    for end in range(len(path), 0, -1):
+        origin = origins.get(path[:end])
+        if origin == "flag":
+            return f"--{dotted}"
+        if origin is not None and origin != "argument":
+            return f"{origin}: {dotted}"
+    return dotted
+
+
+def _check_sources(config: Config, origins: dict[KeyPath, str]) -> None:
+    """Names differ, and the sections that a source overrides hold."""
+    seen: dict[str, int] = {}
+    for number, source in enumerate(config.sources):
+        place = _place(("sources", str(number), "name"), origins)
+        if not source.name or seen.setdefault(source.name, number) != number:
+            message = f"{place}: got {quote(source.name)}, expected a name that no other source has"
+            raise UsageError(message, next_step="turnmill config show")
+        try:
+            config.loss_of(source)
+            config.health_of(source)
+        except UsageError as error:
+            where = _place(("sources", str(number)), origins)
+            raise UsageError(f"{where}.{error.message}", next_step=error.next_step) from None
+
+
+def _origins_of_fields(config: Config, origins: dict[KeyPath, str]) -> Iterator[tuple[str, str]]:
+    """The origin of each field; of a source's fields by the source's name."""
+    for name, value in config:
+        if name == "sources":
+            for number, source in enumerate(value):
+                for key in _field_names(source):
+                    yield f"sources.{source.name}.{key}", _origin(("sources", str(number), key), origins)
+        elif dataclasses.is_dataclass(value):
+            yield from ((f"{name}.{key}", _origin((name, key), origins)) for key in _field_names(value))
+        else:
+            yield name, _origin((name,), origins)
+
+
+def _origin(path: KeyPath, origins: dict[KeyPath, str]) -> str:
+    """The origin of a field: its own, or that of a value inside it; flags go first."""
+    inside = [origin for known, origin in origins.items() if known[: len(path)] == path]
+    if "flag" in inside:
+        return "flag"
+    if inside:
+        return inside[0]
+    return "argument" if origins.get(path[:1]) == "argument" and path[-1] in {"name", "data", "dialect"} else "default"
+
+
+def _field_names(section: Any) -> list[str]:
+    return [field.name for field in dataclasses.fields(section)]
+
+
+def _section_lines(section: Any, path: str, origins: Origins | None) -> list[str]:
+    return [_field_line(name, getattr(section, name), f"{path}.{name}", origins) for name in _field_names(section)]
+
+
+def _field_line(name: str, value: Any, path: str, origins: Origins | None) -> str:
+    line = f"{name}: {dump_yaml(list(value) if isinstance(value, tuple) else value)}"
+    return line if origins is None else f"{line}  # {origins[path]}"

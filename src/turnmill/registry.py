@@ -9,7 +9,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from turnmill.errors import UnknownName, UsageError
 
@@ -85,3 +85,21 @@ class Registry(Generic[Plugin]):
             raise UnknownName(f"name in {path}", attribute, (key for key in found if not key.startswith("_")))
         plugin: Plugin = found[attribute]
         return plugin
+
+
+def families() -> list[str]:
+    """Names of the plug-in families, sorted: the packages of turnmill that hold a `Registry` of their own name."""
+    root = Path(__file__).parent
+    return sorted(path.parent.name for path in root.glob("*/__init__.py") if "Registry(" in path.read_text("utf-8"))
+
+
+def family_registry(family: str) -> Registry[Any]:
+    """The registry of a family.
+
+    Raises:
+        UnknownName: no such family.
+    """
+    if family not in families():
+        raise UnknownName("family", family, families(), next_step="turnmill list dialects")
+    registry: Registry[Any] = getattr(importlib.import_module(f"turnmill.{family}"), family)
+    return registry

@@ -1,0 +1,166 @@
+"""What verbs share on the command line: `[CONFIG.yaml | DATA...] [--section.field VALUE]... [--json]`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from turnmill.errors import UsageError
+
+if TYPE_CHECKING:
+    from turnmill.config import Config, Origins
+
+CONFIG_SUFFIXES = (".yaml", ".yml")
+"""A first argument that ends so is the config, any other is data."""
+
+TOP_FIELDS = ("seed", "limit", "workers")
+OVERRIDES = "turnmill.overrides"
+"""Key of `Context.meta`: dotted path and value of each flag, in order."""
+
+
+class Shorthand(NamedTuple):
+    """A short option for one field."""
+
+    flag: str
+    path: str
+    metavar: str
+
+    @property
+    def section(self) -> str:
+        """The section, or the top field, that it sets."""
+        return self.path.partition(".")[0]
+
+
+SHORTHANDS = (
+    Shorthand("--model", "model.name_or_path", "DIR|smollm2"),
+    Shorthand("--template", "model.template", "FILE|NAME"),
+    Shorthand("--max-tokens", "fit.max_tokens", "N"),
+    Shorthand("--limit", "limit", "N"),
+    Shorthand("--seed", "seed", "N"),
+    Shorthand("--workers", "workers", "N"),
+)
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """What stood on the command line."""
+
+    config: Config
+    origins: Origins
+    """Dotted path of each field → where its value comes from."""
+    arguments: tuple[str, ...]
+    """The positional arguments as typed, the trailing ones left out."""
+    trailing: tuple[str, ...]
+    """The values of the verb's own last arguments (`explain DATA ROW`)."""
+    json: bool
+
+
+class ConfiguredCommand(click.Command):
+    """A command that takes `--section.field VALUE` for every field of the config."""
+
+    sections: tuple[str, ...] = ()
+    """Whose fields `--help` lists; none = all."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Takes the dotted flags out, then parses as click does."""
+        rest, overrides = split_overrides(args)
+        ctx.meta[OVERRIDES] = overrides
+        return super().parse_args(ctx, rest)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the fields of the sections that the verb uses, after its own options."""
+        from turnmill.config import field_help
+
+        super().format_options(ctx, formatter)
+        with formatter.section("Fields (here or in CONFIG.yaml; `turnmill config schema` has all)"):
+            rows = [(f"--{row.path}", _described(row.text, row.default)) for row in field_help(self.sections)]
+            formatter.write_dl(rows)
+
+
+def split_overrides(args: Sequence[str]) -> tuple[list[str], list[tuple[str, str]]]:
+    """The arguments without dotted flags, and the dotted flags as (path, value)."""
+    rest: list[str] = []
+    overrides: list[tuple[str, str]] = []
+    waiting = iter(args)
+    for argument in waiting:
+        if argument == "--":
+            rest += [argument, *waiting]
+        elif argument.startswith("--") and "." in argument.partition("=")[0]:
+            flag, equals, value = argument.partition("=")
+            if not equals:
+                value = next(waiting, "--")
+                if value.startswith("--"):
+                    raise UsageError(f"{flag} needs a value", next_step="turnmill config schema")
+            overrides.append((flag.removeprefix("--"), value))
+        else:
+            rest.append(argument)
+    return rest, overrides
+
+
+def configured(*sections: str, trailing: Sequence[str] = ()) -> Callable[[Callable[..., Any]], ConfiguredCommand]:
+    """Makes a command of a function whose first parameter is an `Invocation`.
+
+    Args:
+        sections: the config sections that the verb uses, for `--help` and the short options; none = all. A dotted
+            flag of another section is accepted: one config serves every verb.
+        trailing: names of arguments that stand after the data, and are required.
+    """
+
+    def decorate(function: Callable[..., Any]) -> ConfiguredCommand:
+        @functools.wraps(function)
+        def callback(arguments: tuple[str, ...], json: bool, dialect: str | None, **options: Any) -> Any:
+            shorthands = [(item.path, options.pop(_parameter(item), None)) for item in SHORTHANDS]
+            flags = [(path, value) for path, value in shorthands if value is not None]
+            return function(_invocation(arguments, len(trailing), flags, dialect, json), **options)
+
+        usage = " ".join(["[CONFIG.yaml | DATA...]", *trailing])
+        command = click.command(cls=ConfiguredCommand, options_metavar="[OPTIONS] [--section.field VALUE]...")(callback)
+        command.sections = (*TOP_FIELDS, *sections) if sections else ()
+        command.params = [click.Argument(["arguments"], nargs=-1, metavar=usage), *command.params, *_shared(sections)]
+        return command
+
+    return decorate
+
+
+def _invocation(
+    arguments: tuple[str, ...], trailing: int, shorthands: list[tuple[str, str]], dialect: str | None, json: bool
+) -> Invocation:
+    from turnmill.config import load
+
+    overrides = [*click.get_current_context().meta[OVERRIDES], *shorthands]
+    last = len(arguments) - trailing
+    if last < 0:
+        path = click.get_current_context().command_path
+        raise UsageError(f"{path} needs {trailing} argument(s) after the data", next_step=f"{path} --help")
+    file, data = _config_and_data(arguments[:last])
+    config, origins = load(file, overrides, data, dialect)
+    return Invocation(config, origins, arguments[:last], arguments[last:], json)
+
+
+def _config_and_data(arguments: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    if arguments and arguments[0].endswith(CONFIG_SUFFIXES):
+        return arguments[0], arguments[1:]
+    return None, arguments
+
+
+def _shared(sections: Sequence[str]) -> list[click.Parameter]:
+    offered = [item for item in SHORTHANDS if not sections or item.section in (*TOP_FIELDS, *sections)]
+    options: list[click.Parameter] = [
+        click.Option([item.flag], metavar=item.metavar, help=f"Same as --{item.path}.") for item in offered
+    ]
+    hidden = bool(sections) and "sources" not in sections
+    options.append(click.Option(["--dialect"], metavar="NAME", hidden=hidden, help="Dialect of DATA; default: detect."))
+    options.append(click.Option(["--json"], is_flag=True, help="Answer in JSON."))
+    return options
+
+
+def _parameter(shorthand: Shorthand) -> str:
+    return shorthand.flag.removeprefix("--").replace("-", "_")
+
+
+def _described(text: str, default: str) -> str:
+    return f"{text} [{default}]".strip() if default else text

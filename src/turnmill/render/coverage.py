@@ -6,6 +6,8 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+import msgspec
+
 from turnmill.conversation import FUNCTIONS, Conversation, Json, Message
 from turnmill.errors import Rejected, quote
 from turnmill.render.form import Form, Written, leaves
@@ -53,9 +55,12 @@ def check_coverage(conversation: Conversation, written: Written, form: Form, sai
             message = conversation.messages[index]
             if message.is_call:
                 _check_call(message, form, said, number, entry.calls.index(index))
+            elif number in written.verbatim:
+                if index == entry.messages[-1]:
+                    original = conversation.verbatim[message.recorded]
+                    _check_text(msgspec.structs.replace(message, text=original), said.field(index), counts)
             elif message.channel == "analysis":
-                if number not in written.verbatim:
-                    _check_reasoning(message, said.field(index), number < last_user, counts)
+                _check_reasoning(message, said.field(index), number < last_user, counts)
             else:
                 _check_text(message, said.field(index), counts)
     if conversation.tools and not said.tools:

@@ -23,10 +23,12 @@ class Renderer:
     """Renders conversations with one template.
 
     Args:
-        template: the template.
+        source: the template's text.
+        special_tokens: `bos_token` and the like, by variable name.
         stops: generation eos set.
         added: (text, special) of each added token of the tokenizer; None without one.
         options: the `render` section.
+        name: what to call the template in messages.
 
     Attributes:
         probe: what was learned of the template.
@@ -38,14 +40,16 @@ class Renderer:
 
     def __init__(
         self,
-        template: Template,
+        source: str,
+        special_tokens: Mapping[str, str],
         stops: Iterable[str],
         added: Iterable[tuple[str, bool]] | None = None,
         options: Render | None = None,
+        name: str = "chat template",
     ) -> None:
-        self.template = template
         self.options = options or Render()
-        self.probe: Probe = probe(template, stops, added)
+        self.template = Template(source, special_tokens, self.options.date, name)
+        self.probe: Probe = probe(self.template, stops, added)
         self.counts: Counter[str] = Counter()
         self._scan = ControlScan(self.probe.markers.control)
         self._prompts: dict[tuple[str, bool, str], str] = {}

@@ -21,8 +21,8 @@ def per_token(run_ends: Sequence[int], values: ArrayLike) -> NDArray[np.generic]
     Returns:
         (tokens,).
     """
-    lengths: NDArray[np.int64] = np.diff(np.asarray(run_ends, dtype=np.int64), prepend=np.int64(0))
-    return np.repeat(np.asarray(values), lengths)
+    ends = np.array([0, *run_ends], dtype=np.int64)
+    return np.repeat(np.asarray(values), ends[1:] - ends[:-1])
 
 
 def loss_weights(run_ends: Sequence[int], run_weights: ArrayLike) -> NDArray[np.float32]:

@@ -1,0 +1,39 @@
+"""What several test modules share: the oracle, and the stop tokens of bare template files."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+TRANSFORMERS_TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
+PINNED = datetime.datetime(2025, 1, 1)
+
+
+class _PinnedDatetime(datetime.datetime):
+    @classmethod
+    def now(cls, tz: Any = None) -> datetime.datetime:
+        return PINNED
+
+
+def reference_render(source: str, written: Any, kwargs: dict[str, Any], prompt: bool, *, masks: bool = False) -> Any:
+    """What transformers renders; with `masks`, the (start, end) ranges of its generation tags."""
+    from transformers.utils import chat_template_utils as reference
+
+    reference.datetime = _PinnedDatetime
+    texts, ranges = reference.render_jinja_template(
+        [written.dicts],
+        tools=written.tools,
+        chat_template=source,
+        add_generation_prompt=prompt,
+        return_assistant_tokens_mask=masks,
+        **TRANSFORMERS_TOKENS,
+        **kwargs,
+    )
+    return ranges[0] if masks else texts[0]
+
+
+def stops_of_template(source: str) -> list[str]:
+    """The generation eos set of a bare template, as its model's `generation_config.json` has it."""
+    from turnmill.stops import stops_of
+
+    return sorted(stops_of(source, TRANSFORMERS_TOKENS["eos_token"]).tokens)

@@ -7,14 +7,15 @@ from turnmill.render.form import Form
 from turnmill.render.samples import sample
 from turnmill.render.template import Template
 
+DOUBLED = "{% set n = namespace(t='xx') %}{% for i in range(60) %}{% set n.t = GROWN %}{% endfor %}"
 BOMBS = {
     "endless nested loops": "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
     "recursive macro": "{% macro m(n) %}{{ m(n + 1) }}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}",
     "repeated text": "{{ 'x' * 1000000000 }}",
     "repeated list": "{{ ([0] * 1000000000) | length }}",
-    "text doubled in a loop": "{% set n = namespace(t='xx') %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}",
-    "list doubled in a loop": "{% set n = namespace(t=[0]) %}{% for i in range(60) %}{% set n.t = n.t + n.t %}{% endfor %}",
-    "text doubled by plus": "{% set n = namespace(t='xx') %}{% for i in range(60) %}{% set n.t = n.t + n.t %}{% endfor %}",
+    "text doubled in a loop": DOUBLED.replace("GROWN", "n.t ~ n.t"),
+    "list doubled in a loop": DOUBLED.replace("GROWN", "n.t + n.t").replace("'xx'", "[0]"),
+    "text doubled by plus": DOUBLED.replace("GROWN", "n.t + n.t"),
     "growing replace": "{% set t = 'a' * 100000 %}{{ t.replace('a', t) }}",
     "growing replace filter": "{% set t = 'a' * 100000 %}{{ t | replace('a', t) }}",
     "growing join": "{% set t = 'a' * 100000 %}{{ t.join(range(99999) | list) }}",

@@ -17,12 +17,16 @@ from turnmill.rendered import TRAINED_KINDS
 FORMS = (Form(), Form(arguments="text"), Form(empty_content=False), Form(parts=True))
 
 
-def outcome(function):
+def outcome(function, *arguments):
     """A text, or None where the template refuses."""
     try:
-        return function()
+        return function(*arguments)
     except Exception:
         return None
+
+
+def our_text(template, conversation, form, kwargs, prompt):
+    return template.tracked(conversation, form, kwargs, prompt=prompt).text
 
 
 def kwargs_of(conversation):
@@ -40,8 +44,8 @@ def test_the_text_is_transformers_text_on_every_template_and_sample(trl_template
                 for prompt in (False, True):
                     kwargs = kwargs_of(conversation)
                     written = write(conversation, form, None, Counter())
-                    want = outcome(lambda: reference_render(source, written, kwargs, prompt))
-                    got = outcome(lambda: template.tracked(conversation, form, kwargs, prompt=prompt).text)
+                    want = outcome(reference_render, source, written, kwargs, prompt)
+                    got = outcome(our_text, template, conversation, form, kwargs, prompt)
                     assert got == want, (path.name, name, form, prompt)
                     compared, refused = compared + (want is not None), refused + (want is None)
     assert len(list(trl_templates.glob("*.jinja"))) == 72

@@ -1,5 +1,7 @@
 """Faults of the field that a wrong render or mask makes: what our spans say to each."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -61,15 +63,11 @@ def test_just_what_the_model_writes_trains(renderer_of, name, lines, want):
 @given(words=st.lists(st.text(min_size=1, max_size=8).filter(str.strip), min_size=4, max_size=4))
 def test_spans_are_disjoint_ordered_and_covering(renderer_of, name, words):
     lines = tuple(zip(("user", "answer") * 2, words, strict=True))
-    try:
-        rendered = renderer_of(name).render(conversation(lines))
-    except Rejected as refused:
-        assert refused.code in ("content-lost", "template-refuses", "turns-overlap")
-        return
+    rendered = renderer_of(name).render(conversation(lines))
     edges = [(span.start, span.end) for span in rendered.spans]
     assert edges[0][0] == 0
     assert edges[-1][1] == len(rendered.text)
-    assert all(one[1] == other[0] for one, other in zip(edges, edges[1:], strict=False))
+    assert all(one[1] == other[0] for one, other in itertools.pairwise(edges))
 
 
 @pytest.mark.parametrize("name", SAMPLES)

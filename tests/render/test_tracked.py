@@ -82,7 +82,7 @@ def test_str_keeps_the_origins():
 
 
 def test_a_wrong_operand_reads_as_it_would_on_a_plain_string():
-    with pytest.raises(TypeError, match="can only concatenate str|unsupported operand"):
+    with pytest.raises(TypeError, match=r"can only concatenate str|unsupported operand"):
         tracked("a", 1) + 1
 
 

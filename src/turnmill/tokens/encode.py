@@ -51,7 +51,7 @@ class Encoder:
         self._plain = _anchored(make, plain)
         self._control_ids = {tokenizer.token_to_id(text) for text in control} - {None}
         alone = self._main.encode(ANCHOR + "x", add_special_tokens=False)
-        self.adds_prefix = len(alone.ids) > 1 and self._main.decode(alone.ids[1:]) != "x"
+        self.adds_prefix = "".join(map(self._main.id_to_token, alone.ids[1:])) != "x"
 
     def whole(self, texts: Sequence[str]) -> list[Encoded]:
         """Each text in one encode."""

@@ -1,0 +1,59 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tokenizers_of_tests import MARKERS, TAGS, word_piece_like
+from turnmill.tokens.encode import Encoder
+
+CONTROL = [*MARKERS, *TAGS]
+TEXT = st.text(alphabet="ab é\n<|im_end|>👩", max_size=20)
+
+
+@pytest.fixture(scope="module")
+def encoder(tokenizer):
+    return Encoder(tokenizer, CONTROL)
+
+
+@given(parts=st.lists(st.sampled_from([*CONTROL, "a b", " c", "\n", "é👩"]), max_size=6))
+def test_without_borders_the_ids_are_those_of_the_whole_text(encoder, tokenizer, parts):
+    text = "".join(parts)
+    want = tokenizer.encode(text, add_special_tokens=False).ids
+    assert encoder.whole([text])[0].ids.tolist() == want
+    assert encoder.segments(text, (), ()).ids.tolist() == want
+
+
+@given(before=TEXT, after=TEXT)
+def test_a_border_encodes_both_sides_alone(encoder, tokenizer, before, after):
+    got = encoder.segments(before + after, (len(before),), ())
+    want = [tokenizer.encode(part, add_special_tokens=False).ids for part in (before, after)]
+    assert got.ids.tolist() == want[0] + want[1]
+
+
+@given(before=TEXT, token=st.sampled_from(CONTROL), after=TEXT)
+def test_escaped_text_gives_no_control_token_and_loses_nothing(encoder, tokenizer, before, token, after):
+    text = before + token + after
+    got = encoder.segments(text, (), [(len(before), len(before) + len(token))])
+    inside = [
+        number
+        for number, (start, end) in zip(got.ids.tolist(), got.offsets.tolist(), strict=True)
+        if start < len(before) + len(token) and end > len(before)
+    ]
+    assert not {tokenizer.token_to_id(control) for control in CONTROL} & set(inside)
+    assert tokenizer.decode(got.ids.tolist(), skip_special_tokens=False) == text
+
+
+def test_offsets_are_those_of_the_text(encoder):
+    got = encoder.segments("ab<|im_end|>cd", (1,), [(2, 12)])
+    assert got.offsets[:2].tolist() == [[0, 1], [1, 2]]
+    assert got.offsets[-1].tolist()[1] == 14
+
+
+def test_every_byte_of_a_character_has_the_character_as_its_place(encoder):
+    got = encoder.whole(["🦜"])[0]
+    assert len(got.ids) > 1
+    assert {tuple(pair) for pair in got.offsets.tolist()} == {(0, 1)}
+
+
+@pytest.mark.parametrize(("scheme", "adds"), [("always", True), ("first", False), ("never", False)])
+def test_a_prefix_space_is_known(scheme, adds):
+    assert Encoder(word_piece_like(scheme), ["<s>", "</s>"]).adds_prefix == adds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -62,8 +63,9 @@ def _parse(text: str) -> Json:
         raise Rejected("invalid-json", f"not JSON: {problem.msg} at {where} of the record") from None
     except RecursionError:
         raise _too_deep() from None
-    except ValueError as problem:  # an integer of more digits than Python converts
-        raise Rejected("invalid-json", f"not JSON that can be read: {problem}") from None
+    except ValueError:  # the only other one: an integer of more digits than Python converts
+        limit = sys.get_int_max_str_digits()
+        raise Rejected("invalid-json", f"not JSON that can be read: an integer of over {limit} digits") from None
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -29,9 +29,14 @@ spoken = st.builds(
     recorded=st.integers(-1, 5),
 )
 calls = st.builds(
-    lambda arguments, weight, recorded: Message("assistant", recorded_json(arguments), "commentary", None, "functions.f", weight, recorded),
-    json_objects, weights, st.integers(0, 5),
-)  # fmt: skip
+    Message,
+    role=st.just("assistant"),
+    text=json_objects.map(recorded_json),
+    channel=st.just("commentary"),
+    recipient=st.just("functions.f"),
+    weight=weights,
+    recorded=st.integers(0, 5),
+)
 not_ours = st.text("abcxyz", min_size=1, max_size=4).map(lambda name: f"my_{name}")
 rows = st.builds(
     Conversation,

@@ -13,6 +13,7 @@ from turnmill.errors import UsageError
 
 _PLACE_IS_AT_FAULT = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR,
+    errno.EEXIST,
 }  # fmt: skip
 
 

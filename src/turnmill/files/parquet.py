@@ -81,17 +81,13 @@ def parquet_rows(shard: Shard, limit: int, counts: Counter[str]) -> Iterator[Par
     import pyarrow as pa
 
     with opened(shard.path, shard.compression) as parquet:
-        batches = parquet.iter_batches(BATCH_ROWS, row_groups=range(shard.start, shard.end), use_threads=False)
-        while True:
-            try:
-                batch = next(batches, None)
-            except (pa.ArrowException, OSError) as problem:
-                fault = Rejected("damaged-file", f"the Parquet file is damaged: {_first_line(problem)}")
-                yield ParquetRow(b"", None, fault, fatal=True)
-                return
-            if batch is None:
-                return
-            yield from (_row(values, limit, counts) for values in _values(batch))
+        try:
+            for group in range(shard.start, shard.end):
+                for batch in parquet.iter_batches(BATCH_ROWS, row_groups=[group], use_threads=False):
+                    yield from (_row(values, limit, counts) for values in _values(batch))
+        except (pa.ArrowException, OSError) as problem:
+            fault = Rejected("damaged-file", f"the Parquet file is damaged: {_first_line(problem)}")
+            yield ParquetRow(b"", None, fault, fatal=True)
 
 
 def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | Rejected]:

@@ -107,7 +107,7 @@ def _write_draft(
 ) -> dict[str, Any]:
     draft.mkdir(parents=True)
     _place(draft, contents)
-    manifest = {"made_by": made_by(), **about, "files": msgspec.to_builtins(inventory(draft))}
+    manifest = {"made_by": made_by(), **about, "files": [msgspec.to_builtins(entry) for entry in inventory(draft)]}
     _place(draft, {**unlisted, MANIFEST: json_file(manifest)})
     sync_tree(draft)
     return manifest

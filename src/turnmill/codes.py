@@ -18,5 +18,72 @@ class Code(NamedTuple):
     """What to do about it."""
 
 
-CODES: dict[str, Code] = {}
+CODES: dict[str, Code] = {
+    "invalid-json": Code(
+        "read",
+        "The record is not JSON, nests deeper than 256, or holds an integer of over 4,300 digits.",
+        '{"messages": [{"role": "user", "content": "hi"}]},',
+        "Mend the line; a comma behind each line means that the file was cut out of an array.",
+    ),
+    "invalid-utf8": Code(
+        "read",
+        "The record's bytes, or a text of a Parquet row, are not UTF-8.",
+        '{"prompt": "caf\\xe9"}  (one Latin-1 byte)',
+        "Convert the file: `iconv -f LATIN1 -t UTF-8`.",
+    ),
+    "duplicate-key": Code(
+        "read",
+        "One object has the same key twice, so it has two meanings.",
+        '{"role": "user", "content": "keep me", "content": "or me"}',
+        "Keep one of the two.",
+    ),
+    "non-finite-number": Code(
+        "read",
+        "A number is NaN, infinite, or too large for a double: JSON has no such number.",
+        '{"score": NaN}',
+        "Write null, or leave the key out.",
+    ),
+    "lone-surrogate": Code(
+        "read",
+        "An escape is one half of a surrogate pair without the other: no text holds it.",
+        '{"prompt": "x \\ud83d y"}',
+        "Cut texts between characters, not between UTF-16 units.",
+    ),
+    "record-not-an-object": Code(
+        "read",
+        "The record is JSON, but not an object.",
+        '["hi", "yo"]',
+        'Name the parts: `{"prompt": "hi", "response": "yo"}`.',
+    ),
+    "record-too-large": Code(
+        "read",
+        "The record has more bytes than `read.max_record_bytes`.",
+        "one line of 100 MB",
+        "Raise `read.max_record_bytes` if the record is meant to be so large.",
+    ),
+    "value-not-json": Code(
+        "read",
+        "A value of a Parquet row has no JSON form: bytes, or a time that no calendar date holds.",
+        "a column of type binary",
+        "Leave the column out when the file is written.",
+    ),
+    "broken-array": Code(
+        "read",
+        "A JSON array does not go on as an array; nothing behind that place can be read.",
+        '[{"prompt": "hi"}, {"prompt": "yo"',
+        "Get the file again; `read.keep_prefix` keeps the rows before the fault.",
+    ),
+    "truncated-file": Code(
+        "read",
+        "The file ends inside a compressed stream or inside a record; nothing behind that place exists.",
+        "the first half of a .jsonl.gz",
+        "Get the file again; `read.keep_prefix` keeps the rows before the fault.",
+    ),
+    "damaged-file": Code(
+        "read",
+        "A compressed stream or a Parquet file has bytes that cannot be; nothing behind them can be read.",
+        "a .jsonl.gz with a byte overwritten",
+        "Get the file again; `read.keep_prefix` keeps the rows before the fault.",
+    ),
+}
 """By code, lower-kebab."""

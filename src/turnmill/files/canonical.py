@@ -1,0 +1,150 @@
+"""The canonical Parquet of checked rows: one schema, whatever the rows hold.
+
+Arguments, tools, template arguments and annotations are JSON text, so Arrow can neither unify nor null-fill them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
+
+from turnmill.conversation import Checked, Conversation, Json, Message, recorded_json, template_kwargs
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PROVENANCE = ("source_file", "source_line", "row", "repairs")
+"""Keys of `Conversation.meta` that have their own columns; every other one is an annotation."""
+
+COLUMNS = (
+    "id", "messages", "source", "source_id", "chat_template_kwargs", "weights", "recorded", "verbatim", *PROVENANCE,
+)  # fmt: skip
+"""The columns in order; annotation columns follow."""
+
+
+@cache
+def schema(keep_columns: tuple[str, ...] = ()) -> pa.Schema:
+    """The schema, with one JSON text column for each annotation."""
+    import pyarrow as pa
+
+    part = pa.struct([pa.field("type", pa.string(), nullable=False), pa.field("text", pa.string(), nullable=False)])
+    message = pa.struct(
+        [
+            pa.field("role", pa.string(), nullable=False),
+            pa.field("name", pa.string()),
+            pa.field("channel", pa.string()),
+            pa.field("recipient", pa.string()),
+            pa.field("content", pa.list_(part), nullable=False),
+        ]
+    )
+    return pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("messages", pa.list_(message), nullable=False),
+            pa.field("source", pa.string()),
+            pa.field("source_id", pa.string()),
+            pa.field("chat_template_kwargs", pa.string()),
+            pa.field("weights", pa.list_(pa.float64())),
+            pa.field("recorded", pa.list_(pa.int32())),
+            pa.field("verbatim", pa.string()),
+            pa.field("source_file", pa.string()),
+            pa.field("source_line", pa.int64()),
+            pa.field("row", pa.int64()),
+            pa.field("repairs", pa.list_(pa.string())),
+            *(pa.field(name, pa.string()) for name in keep_columns),
+        ]
+    )
+
+
+def to_table(rows: Iterable[Checked], keep_columns: Sequence[str] = ()) -> pa.Table:
+    """The rows as a table of the canonical schema.
+
+    Args:
+        rows: checked conversations.
+        keep_columns: annotations that become columns; null where a row has none. Other annotations are left out.
+    """
+    import pyarrow as pa
+
+    columns = tuple(keep_columns)
+    return pa.Table.from_pylist([to_row(row, columns) for row in rows], schema=schema(columns))
+
+
+def to_row(conversation: Conversation, keep_columns: Sequence[str] = ()) -> dict[str, Json]:
+    """One row of the canonical table as a JSON object."""
+    messages, meta = conversation.messages, conversation.meta
+    weights = [message.weight for message in messages]
+    recorded = [message.recorded for message in messages]
+    verbatim = {str(index): text for index, text in conversation.verbatim.items()}
+    return {
+        "id": conversation.id,
+        "messages": [_stored_message(message) for message in messages],
+        "source": conversation.source,
+        "source_id": conversation.source_id,
+        "chat_template_kwargs": recorded_json(template_kwargs(conversation)),
+        "weights": None if all(weight is None for weight in weights) else weights,
+        "recorded": None if recorded == list(range(len(messages))) else recorded,
+        "verbatim": recorded_json(verbatim) if verbatim else None,
+        "source_file": meta.get("source_file"),
+        "source_line": meta.get("source_line"),
+        "row": meta.get("row"),
+        "repairs": meta.get("repairs", []),
+        **{name: recorded_json(meta[name]) if name in meta else None for name in keep_columns},
+    }
+
+
+def _stored_message(message: Message) -> dict[str, Json]:
+    return {
+        "role": message.role,
+        "name": message.name,
+        "channel": message.channel,
+        "recipient": message.recipient,
+        "content": [{"type": "text", "text": message.text}],
+    }
+
+
+def readmit(table: pa.Table | pa.RecordBatch) -> list[Checked]:
+    """The checked rows that `to_table` stored: the only maker of `Checked` beside the check itself.
+
+    Only for tables that a published folder lists; nothing is checked again. A recorded boolean `enable_thinking` is
+    not given back: a stored one is derived.
+    """
+    return [from_row(row) for row in table.to_pylist()]
+
+
+def from_row(row: dict[str, Any]) -> Checked:
+    """One row of the canonical table as a checked conversation."""
+    kwargs: dict[str, Json] = json.loads(row["chat_template_kwargs"])
+    tools = kwargs.pop("tools", [])
+    if isinstance(kwargs.get("enable_thinking"), bool):
+        del kwargs["enable_thinking"]
+    annotations = {name: json.loads(text) for name, text in row.items() if name not in COLUMNS and text is not None}
+    conversation = Conversation(
+        messages=_messages(row),
+        tools=tuple(tools),
+        template_kwargs=kwargs,
+        source=row["source"],
+        source_id=row["source_id"],
+        verbatim={int(index): text for index, text in json.loads(row["verbatim"] or "{}").items()},
+        meta={key: row[key] for key in PROVENANCE if row[key] not in (None, [])} | annotations,
+    )
+    return Checked(conversation)
+
+
+def _messages(row: dict[str, Any]) -> tuple[Message, ...]:
+    stored = row["messages"]
+    weights = row["weights"] or [None] * len(stored)
+    recorded = row["recorded"] or range(len(stored))
+    return tuple(
+        Message(
+            role=cast(Any, message["role"]),
+            text=message["content"][0]["text"],
+            channel=message["channel"],
+            name=message["name"],
+            recipient=message["recipient"],
+            weight=weight,
+            recorded=index,
+        )
+        for message, weight, index in zip(stored, weights, recorded, strict=True)
+    )

@@ -1,0 +1,161 @@
+"""Rows of a Parquet file as objects: plain Python values, without the keys that Arrow invented."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import msgspec
+
+from turnmill.conversation import Json
+from turnmill.errors import Rejected, UsageError
+from turnmill.files.compressed import BrokenStream, unpacked
+from turnmill.files.record import KEPT_OF_TOO_LARGE, Compression, Shard, too_large
+from turnmill.files.storage import open_binary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+BATCH_ROWS = 1000
+_BUFFER_BYTES = 1 << 20
+
+
+class ParquetRow(NamedTuple):
+    """One row: its JSON text, and its object or its fault."""
+
+    raw: bytes
+    value: dict[str, Json] | None
+    fault: Rejected | None
+    fatal: bool = False
+
+
+@contextmanager
+def opened(path: str, compression: Compression) -> Iterator[pq.ParquetFile]:
+    """The Parquet file, first unpacked to a temporary file where it is compressed as a whole.
+
+    Raises:
+        UsageError: it cannot be read as Parquet.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with open_binary(path) as stored, _seekable(stored, compression, path) as file:
+        try:
+            parquet = pq.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+        except (pa.ArrowException, OSError) as problem:
+            raise UsageError(f"cannot read {path} as Parquet: {_first_line(problem)}") from problem
+        with parquet:
+            yield parquet
+
+
+@contextmanager
+def _seekable(stored: BinaryIO, compression: Compression, path: str) -> Iterator[BinaryIO]:
+    if compression == "none":
+        yield stored
+        return
+    with tempfile.TemporaryFile() as spool:
+        try:
+            for chunk in unpacked(stored, compression):
+                spool.write(chunk)
+        except BrokenStream as broken:
+            raise UsageError(f"cannot read {path}: {broken}") from broken
+        spool.seek(0)
+        yield spool
+
+
+def parquet_rows(shard: Shard, limit: int, counts: Counter[str]) -> Iterator[ParquetRow]:
+    """The rows of the shard's row groups, in order.
+
+    Args:
+        shard: a shard of layout `parquet`.
+        limit: bytes of JSON text of the largest row.
+        counts: takes `read/null-keys-dropped` and `read/values-as-text`.
+    """
+    import pyarrow as pa
+
+    with opened(shard.path, shard.compression) as parquet:
+        try:
+            for group in range(shard.start, shard.end):
+                for batch in parquet.iter_batches(BATCH_ROWS, row_groups=[group], use_threads=False):
+                    yield from (_row(values, limit, counts) for values in _values(batch))
+        except (pa.ArrowException, OSError) as problem:
+            fault = Rejected("damaged-file", f"the Parquet file is damaged: {_first_line(problem)}")
+            yield ParquetRow(b"", None, fault, fatal=True)
+
+
+def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | Rejected]:
+    """Each row's values; row by row where the batch holds one that Python cannot."""
+    try:
+        yield from batch.to_pylist()
+    except (ValueError, OverflowError):
+        for number in range(batch.num_rows):
+            try:
+                yield batch.slice(number, 1).to_pylist()[0]
+            except UnicodeDecodeError as problem:
+                yield Rejected("invalid-utf8", f"a text of the row is not UTF-8: {problem.reason}")
+            except (ValueError, OverflowError) as problem:
+                yield Rejected("value-not-json", f"a value of the row has no JSON form: {_first_line(problem)}")
+
+
+def _row(values: dict[str, Any] | Rejected, limit: int, counts: Counter[str]) -> ParquetRow:
+    if isinstance(values, Rejected):
+        return ParquetRow(b"", None, values)
+    try:
+        value = _plain(values, counts)
+    except Rejected as fault:
+        return ParquetRow(msgspec.json.encode(values, enc_hook=repr), None, fault)
+    raw = msgspec.json.encode(value)
+    if len(raw) > limit:
+        return ParquetRow(raw[:KEPT_OF_TOO_LARGE], None, too_large(limit))
+    return ParquetRow(raw, value, None)
+
+
+def _plain(value: Any, counts: Counter[str]) -> Json:
+    """The JSON value of an Arrow one: maps as objects, dates and decimals as text, struct keys that are null left out.
+
+    In a struct, Arrow gives every row the keys of all rows, with nulls, so a null key says nothing.
+
+    Raises:
+        Rejected: bytes, or a number that JSON has not.
+    """
+    match value:
+        case str() | bool() | int() | None:
+            return value
+        case float() if math.isfinite(value):
+            return value
+        case float():
+            raise Rejected("non-finite-number", f"{value} is not a JSON number")
+        case dict():
+            kept = {key: _plain(item, counts) for key, item in value.items() if item is not None}
+            counts["read/null-keys-dropped"] += len(value) - len(kept)
+            return kept
+        case [(_, _), *_] if isinstance(value[0], tuple):
+            return _object_of_map(value, counts)
+        case list():
+            return [_plain(item, counts) for item in value]
+        case datetime.datetime() | datetime.date() | datetime.time():
+            counts["read/values-as-text"] += 1
+            return value.isoformat()
+        case decimal.Decimal() | datetime.timedelta():
+            counts["read/values-as-text"] += 1
+            return str(value)
+        case _:
+            raise Rejected("value-not-json", f"a value of type {type(value).__name__} has no JSON form")
+
+
+def _object_of_map(pairs: list[tuple[Any, Any]], counts: Counter[str]) -> dict[str, Json]:
+    entries = {str(key): _plain(item, counts) for key, item in pairs}
+    if len(entries) != len(pairs):
+        raise Rejected("duplicate-key", "a key stands twice in one map")
+    return entries
+
+
+def _first_line(problem: Exception) -> str:
+    return str(problem).partition("\n")[0]

@@ -1,0 +1,102 @@
+"""From a source to its shards, in one pass that also hashes and counts, so that every row's number is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, cast
+
+import msgspec
+
+from turnmill.errors import UsageError
+from turnmill.files.compressed import detect
+from turnmill.files.json_text import head_of, pieces
+from turnmill.files.layout import HEAD_BYTES, UTF8_MARK, layout_of
+from turnmill.files.parquet import opened
+from turnmill.files.record import Shard, SourceFile, SourcePlan
+from turnmill.files.resolve import resolve
+from turnmill.files.storage import Hashing, open_binary, sha256_of, size
+from turnmill.options import Read
+
+SHARD_BYTES = 32 * 1024 * 1024
+"""About how much of a file one shard holds: stored bytes of JSON lines, unpacked bytes of Parquet."""
+
+
+def plan(
+    source: str, data: Sequence[str], options: Read, *, first_row: int = 0, shard_bytes: int = SHARD_BYTES
+) -> SourcePlan:
+    """The source's files and shards; reads every file once.
+
+    Args:
+        source: the source's name.
+        data: files, directories, globs, URLs or `-`.
+        options: what makes a record too large.
+        first_row: number of the source's first record over all inputs: the rows of the sources before it.
+        shard_bytes: see `SHARD_BYTES`; files that cannot be split are one shard whatever it is.
+
+    Raises:
+        UsageError: nothing found, or a file is unreadable, empty, or of a kind that is not read.
+    """
+    files: list[SourceFile] = []
+    shards: list[Shard] = []
+    for path, name in resolve(data):
+        whole = _whole_file(source, path, name, first_row)
+        if whole.layout == "parquet":
+            sha256, cut = sha256_of(path), list(_row_groups(whole, shard_bytes))
+        else:
+            sha256, cut = _ranges(whole, options.max_record_bytes, shard_bytes)
+        rows = sum(shard.rows for shard in cut)
+        if not rows:
+            raise UsageError(f"{path} is empty: it holds no record", next_step=f"ls -l {path}")
+        files.append(SourceFile(path, name, whole.file_bytes, sha256, whole.layout, whole.compression, rows))
+        shards += cut
+        first_row += rows
+    return SourcePlan(source, tuple(files), tuple(shards))
+
+
+def _whole_file(source: str, path: str, name: str, first_row: int) -> Shard:
+    """The file as one shard, its records not yet counted."""
+    with open_binary(path) as file:
+        stored = size(path)
+        if not stored:
+            raise UsageError(f"{path} is empty: it has no bytes", next_step=f"ls -l {path}")
+        compression = detect(file.read(16), path)
+        file.seek(0)
+        head = head_of(file, compression, HEAD_BYTES)
+    layout = layout_of(head, path)
+    start = len(UTF8_MARK) if compression == "none" and layout != "parquet" and head.startswith(UTF8_MARK) else 0
+    return Shard(source, path, name, layout, compression, stored, start, stored, 1, first_row, 0)
+
+
+def _ranges(whole: Shard, limit: int, shard_bytes: int) -> tuple[str, list[Shard]]:
+    """sha256 of a JSON text file, and its shards: byte ranges that begin at lines, or the whole file."""
+    splittable = whole.layout == "lines" and whole.compression == "none"
+    done: list[Shard] = []
+    current, rows = whole, 0
+    with open_binary(whole.path) as file:
+        hashing = cast(BinaryIO, Hashing(file))
+        hashing.read(whole.start)
+        for piece in pieces(hashing, whole, limit):
+            if splittable and rows and piece.offset - current.start >= shard_bytes:
+                done.append(msgspec.structs.replace(current, end=piece.offset, rows=rows))
+                first_row = current.first_row + rows
+                current = msgspec.structs.replace(whole, start=piece.offset, first_line=piece.line, first_row=first_row)
+                rows = 0
+            rows += 1
+        sha256 = cast(Hashing, hashing).hexdigest()
+    return sha256, [*done, msgspec.structs.replace(current, rows=rows)] if rows else done
+
+
+def _row_groups(whole: Shard, shard_bytes: int) -> Iterator[Shard]:
+    """Shards of as many row groups as `shard_bytes` hold, at least one."""
+    with opened(whole.path, whole.compression) as parquet:
+        metadata = parquet.metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    start = line = rows = held = 0
+    for number, group in enumerate(groups):
+        rows, held = rows + group.num_rows, held + group.total_byte_size
+        is_last = number + 1 == len(groups)
+        if rows and (is_last or (held >= shard_bytes and whole.compression == "none")):
+            yield msgspec.structs.replace(
+                whole, start=start, end=number + 1, first_line=line + 1, first_row=whole.first_row + line, rows=rows
+            )
+            start, line, rows, held = number + 1, line + rows, 0, 0

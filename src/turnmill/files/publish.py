@@ -1,0 +1,144 @@
+"""Publishing OUT whole: a draft of hard links beside it, swapped in by rename, one run at a time."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from turnmill.conversation import Json
+from turnmill.errors import UsageError
+from turnmill.files.disk import beside, link_or_copy, sync_names, sync_tree, write_whole, writing
+from turnmill.files.inventory import MANIFEST, inventory, is_published, json_file, made_by
+
+LOCK_WAIT_S = 10.0
+
+
+@contextmanager
+def claim(output: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
+    """The right to write `output`, held by one run at a time; a run that has it may take it again.
+
+    Raises:
+        UsageError: another run has it for longer than `wait_s`; or `output` is not ours to replace.
+    """
+    from filelock import FileLock, Timeout
+
+    output = Path(os.path.abspath(output))
+    owner = beside(output, "owner.lock")
+    lock = FileLock(beside(output, "lock"), is_singleton=True)
+    if lock.is_locked:
+        yield
+        return
+    with writing(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire(timeout=wait_s)
+        except Timeout:
+            raise UsageError(f"{output} is being written by {_named(owner)}; waited {wait_s:g} s") from None
+    try:
+        with writing(output):
+            owner.write_text(str(os.getpid()))
+            _restore(output)
+            refuse_foreign(output)
+        yield
+    finally:
+        owner.unlink(missing_ok=True)
+        lock.release()
+
+
+def _named(owner: Path) -> str:
+    with suppress(OSError, ValueError):
+        return f"process {int(owner.read_text())}"
+    return "another process"
+
+
+def refuse_foreign(output: Path) -> None:
+    """Refuse a place that holds something turnmill did not publish.
+
+    Raises:
+        UsageError: a file, or a folder that is not empty and has no manifest of turnmill's.
+    """
+    if not output.exists() or is_published(output):
+        return
+    if not output.is_dir():
+        raise UsageError(f"{output} is a file; expected a folder, or nothing")
+    if any(output.iterdir()):
+        what = f"{output} holds files that turnmill did not write; expected nothing, or an earlier output"
+        raise UsageError(what, next_step=f"ls {output}")
+
+
+def publish(
+    contents: Mapping[str, Path | bytes],
+    output: Path,
+    *,
+    about: Mapping[str, Json] | None = None,
+    unlisted: Mapping[str, bytes] | None = None,
+) -> dict[str, Any]:
+    """Make `output` hold exactly these files, all at once, in place of what it held; gives its manifest.
+
+    Args:
+        contents: path inside `output` → a file that is linked there, or bytes.
+        output: the folder.
+        about: what the manifest says beside `made_by` and `files`.
+        unlisted: files that no manifest lists and no comparison reads (`run.json`).
+
+    Raises:
+        UsageError: the place cannot be written, is not ours, or another run writes it.
+    """
+    output = Path(os.path.abspath(output))
+    draft = beside(output, "draft")
+    with claim(output), writing(output):
+        shutil.rmtree(draft, ignore_errors=True)
+        try:
+            manifest = _write_draft(draft, contents, dict(about or {}), unlisted or {})
+            _swap(draft, output)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return manifest
+
+
+def _write_draft(
+    draft: Path, contents: Mapping[str, Path | bytes], about: dict[str, Json], unlisted: Mapping[str, bytes]
+) -> dict[str, Any]:
+    draft.mkdir(parents=True)
+    _place(draft, contents)
+    manifest = {"made_by": made_by(), **about, "files": [msgspec.to_builtins(entry) for entry in inventory(draft)]}
+    _place(draft, {**unlisted, MANIFEST: json_file(manifest)})
+    sync_tree(draft)
+    return manifest
+
+
+def _place(draft: Path, contents: Mapping[str, Path | bytes]) -> None:
+    for name, content in contents.items():
+        target = draft / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, Path):
+            link_or_copy(content, target)
+        else:
+            write_whole(target, content)
+
+
+def _swap(draft: Path, output: Path) -> None:
+    """Put the draft in the output's place. A crash between the two renames is mended by the next claim."""
+    old = beside(output, "old")
+    if output.exists():
+        os.rename(output, old)
+    os.rename(draft, output)
+    sync_names(output.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _restore(output: Path) -> None:
+    """Finish or undo a swap that was interrupted."""
+    old = beside(output, "old")
+    if not old.exists():
+        return
+    if output.exists():
+        shutil.rmtree(old)
+    else:
+        os.rename(old, output)

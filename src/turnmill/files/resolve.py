@@ -1,0 +1,122 @@
+"""From what a source names (files, directories, globs, URLs, `-`) to the files it is made of."""
+
+from __future__ import annotations
+
+import atexit
+import glob
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from turnmill.errors import UsageError
+from turnmill.files.storage import filesystem, is_url
+
+STDIN = "-"
+STDIN_NAME = "stdin"
+
+_SUFFIX = re.compile(r"\.(jsonl|json|ndjson|parquet)(\.(gz|gzip|zst|zstd))?$", re.IGNORECASE)
+SUFFIXES = ".jsonl, .ndjson, .json, .parquet, each also with .gz or .zst"
+"""What a file in a directory must end with; a file that is named itself may end with anything."""
+
+
+def resolve(data: Sequence[str]) -> list[tuple[str, str]]:
+    """The files of a source in order: path or URL, and name relative to the source's root.
+
+    The root is what the given directories, globs' fixed parts and files' directories have in common. A directory gives
+    its files with a known suffix, recursively and sorted, without what begins with a dot; standard input is written to
+    a temporary file first.
+
+    Raises:
+        UsageError: nothing is there, nothing fits, or a file is named twice.
+    """
+    if not data:
+        raise UsageError("no data named; expected files, directories, globs or -")
+    _refuse_twice([item for item in data if item == STDIN])
+    found: list[tuple[str, str]] = []
+    local = [item for item in data if item != STDIN and not is_url(item)]
+    root = _common_root([_root_of(item) for item in local])
+    for item in data:
+        if item == STDIN:
+            found.append((_spooled_stdin(), STDIN_NAME))
+        elif is_url(item):
+            found += _remote_files(item)
+        else:
+            found += [(path, Path(os.path.abspath(path)).relative_to(root).as_posix()) for path in _local_files(item)]
+    _refuse_twice([path for path, _ in found])
+    return found
+
+
+def _root_of(item: str) -> str:
+    path = os.path.abspath(item)
+    if os.path.isdir(path):
+        return path
+    fixed = path
+    while glob.has_magic(fixed) and not os.path.exists(fixed):
+        fixed = os.path.dirname(fixed)
+    return os.path.dirname(path) if fixed == path else fixed
+
+
+def _common_root(roots: list[str]) -> str:
+    return os.path.commonpath(roots) if roots else ""
+
+
+def _local_files(item: str) -> list[str]:
+    if os.path.isdir(item):
+        return _files_below(item)
+    if os.path.exists(item):
+        return [item]
+    if not glob.has_magic(item):
+        raise UsageError(f"no such file or directory: {item}", next_step=f"ls {os.path.dirname(item) or '.'}")
+    matches = sorted(glob.glob(item, recursive=True))
+    files = [path for path in matches if os.path.isfile(path)]
+    if not files:
+        raise UsageError(f"no file matches {item}", next_step="quote the pattern so that the shell leaves it alone")
+    return files
+
+
+def _files_below(directory: str) -> list[str]:
+    found: list[str] = []
+    for folder, folders, names in os.walk(directory, onerror=_refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [os.path.join(folder, name) for name in names if not name.startswith(".") and _SUFFIX.search(name)]
+    if not found:
+        raise UsageError(f"no data file in {directory}; expected files that end with {SUFFIXES}")
+    return sorted(found, key=lambda path: path.split(os.sep))
+
+
+def _refuse(problem: OSError) -> None:
+    raise UsageError(f"cannot read {problem.filename}: {problem.strerror}") from problem
+
+
+def _remote_files(url: str) -> list[tuple[str, str]]:
+    system, inner = filesystem(url)
+    if glob.has_magic(inner):
+        found, root = sorted(system.glob(inner)), re.split(r"[*?\[]", inner, maxsplit=1)[0].rpartition("/")[0]
+    elif system.isdir(inner):
+        found, root = sorted(path for path in system.find(inner) if _SUFFIX.search(path)), inner
+    else:
+        found, root = [inner] if system.exists(inner) else [], inner.rpartition("/")[0]
+    if not found:
+        raise UsageError(f"no data file at {url}; expected files that end with {SUFFIXES}")
+    return [(system.unstrip_protocol(path), path.removeprefix(root).lstrip("/")) for path in found]
+
+
+def _spooled_stdin() -> str:
+    folder = tempfile.mkdtemp(prefix="turnmill-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, STDIN_NAME)
+    with open(path, "wb") as spool:
+        shutil.copyfileobj(sys.stdin.buffer, spool)
+    return path
+
+
+def _refuse_twice(paths: list[str]) -> None:
+    places = [path if path == STDIN or is_url(path) else os.path.abspath(path) for path in paths]
+    for place, times in Counter(places).items():
+        if times > 1:
+            raise UsageError(f"{place} is named {times} times in one source; expected each file once")

@@ -1,0 +1,140 @@
+"""Building a step's folder: once, whatever is interrupted, whoever else builds it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from turnmill.conversation import Json
+from turnmill.executors import Executor
+from turnmill.executors.inline import inline
+from turnmill.files.disk import beside, sync_names, sync_tree, write_whole, writing
+from turnmill.files.inventory import MANIFEST, inventory, json_file, made_by
+from turnmill.steps.manifest import Manifest, built
+from turnmill.steps.shards import RESULT, RunShard, ShardResult, ShardTask, run_task, shard_folder
+from turnmill.steps.step import Step
+
+Finish = Callable[[Path, Sequence[ShardResult]], dict[str, Json]]
+"""(draft, results in shard order) → counters for the manifest, over the shards' sums; may write files of the whole step
+into the draft, and raise `HealthError`: then nothing is published, and the finished shards wait for the next run."""
+
+Progress = Callable[[str, int, int], None]
+"""(step's name, shards done, shards in all), at the start and after each shard."""
+
+
+class Engine(NamedTuple):
+    """What runs the shards of every step of a run; no fingerprint takes it."""
+
+    executor: Executor = inline
+    workers: int = 1
+    """How many shards at once, where the executor can."""
+    progress: Progress | None = None
+
+
+INLINE = Engine()
+
+
+def no_finish(draft: Path, results: Sequence[ShardResult]) -> dict[str, Json]:
+    """The finish of a step that only has shards."""
+    return {}
+
+
+def build(
+    step: Step,
+    cache: Path,
+    shards: Sequence[Any],
+    run_shard: RunShard,
+    *,
+    finish: Finish = no_finish,
+    engine: Engine = INLINE,
+) -> Path:
+    """The folder that holds the step's output, made now unless it is there already.
+
+    The bytes in it depend on the step alone: not on the executor, on interruptions, or on who else builds it.
+
+    Args:
+        step: the recipe.
+        cache: the folder of step folders.
+        shards: the work, in order; the same for the same step.
+        run_shard: see `RunShard`.
+        finish: see `Finish`.
+        engine: what runs the shards.
+
+    Raises:
+        UsageError: the cache cannot be written, or a worker died.
+        HealthError: from `finish`.
+        StaleError: the folder is there, but not what its manifest lists.
+    """
+    folder = Path(os.path.abspath(cache)) / step.folder_name
+    if built(folder, step):
+        return folder
+    with _lease(folder):
+        if built(folder, step):
+            return folder
+        draft = beside(folder, "draft")
+        with writing(draft):
+            _clean(draft, len(shards))
+        tasks = [ShardTask(run_shard, shard, shard_folder(draft, index)) for index, shard in enumerate(shards)]
+        results = _run_shards(step, tasks, engine)
+        with writing(draft):
+            _publish(step, draft, folder, results, finish)
+    return folder
+
+
+@contextmanager
+def _lease(folder: Path) -> Iterator[None]:
+    """The right to build a folder; whoever comes second waits until the first is done or dead."""
+    from filelock import FileLock
+
+    with writing(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(beside(folder, "lock"))
+        lock.acquire()
+    try:
+        yield
+    finally:
+        if folder.exists():  # whoever waits for the lock finds the folder, so its name is needed no more
+            beside(folder, "lock").unlink(missing_ok=True)
+        lock.release()
+
+
+def _clean(draft: Path, shards: int) -> None:
+    """Keep of an earlier run's draft its finished shards alone."""
+    finished = {shard_folder(draft, index) for index in range(shards)}
+    shard_root = shard_folder(draft, 0).parent
+    shard_root.mkdir(parents=True, exist_ok=True)
+    leftovers = [path for path in draft.iterdir() if path != shard_root]
+    leftovers += [path for path in shard_root.iterdir() if path not in finished]
+    for path in leftovers:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _run_shards(step: Step, tasks: Sequence[ShardTask], engine: Engine) -> list[ShardResult]:
+    finished = {task.folder for task in tasks if (task.folder / RESULT).exists()}
+    fresh = engine.executor(run_task, [task for task in tasks if task.folder not in finished], engine.workers)
+    tell = engine.progress or (lambda name, done, total: None)
+    tell(step.name, 0, len(tasks))
+    results: list[ShardResult] = []
+    for task in tasks:
+        results.append(run_task(task) if task.folder in finished else next(fresh))
+        tell(step.name, len(results), len(tasks))
+    return results
+
+
+def _publish(step: Step, draft: Path, folder: Path, results: Sequence[ShardResult], finish: Finish) -> None:
+    sums: Counter[str] = Counter()
+    for result in results:
+        sums.update(result.counters)
+    counters = {**dict(sorted(sums.items())), **finish(draft, results)}
+    manifest = Manifest(step.fingerprint, step, step.inputs, counters, inventory(draft), made_by())
+    write_whole(draft / MANIFEST, json_file(msgspec.to_builtins(manifest)))
+    sync_tree(draft)
+    os.rename(draft, folder)
+    sync_names(folder.parent)

@@ -1,0 +1,53 @@
+"""The manifest of a step's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from turnmill.conversation import Json
+from turnmill.errors import StaleError
+from turnmill.files.inventory import FileEntry, read_manifest, verify
+from turnmill.steps.step import Step
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What a step's folder is, and what is in it."""
+
+    fingerprint: str
+    step: Step
+    inputs: tuple[str, ...]
+    counters: dict[str, Json]
+    """Sums over the shards, and what the finish of the step added."""
+    files: tuple[FileEntry, ...]
+    made_by: dict[str, str]
+    """Versions of turnmill, Python and libraries: recorded, in no fingerprint."""
+
+
+def manifest_of(folder: Path) -> Manifest:
+    """The manifest of a step's folder.
+
+    Raises:
+        UsageError: the folder has none.
+        StaleError: it is not a step's.
+    """
+    try:
+        return msgspec.convert(read_manifest(folder), Manifest)
+    except msgspec.ValidationError as problem:
+        raise StaleError(f"{folder} has no step's manifest: {problem}") from problem
+
+
+def built(folder: Path, step: Step) -> bool:
+    """Whether the folder is there and holds what the step makes (sizes are compared, not hashes).
+
+    Raises:
+        StaleError: it is there and is not what its manifest lists, or another step's.
+    """
+    if not folder.exists():
+        return False
+    verify(folder, whole=False)
+    found = manifest_of(folder).fingerprint
+    if found != step.fingerprint:
+        raise StaleError(f"{folder} was made by step {found[:12]}…; expected {step.fingerprint[:12]}…")
+    return True

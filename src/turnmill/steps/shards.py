@@ -1,0 +1,69 @@
+"""One shard of a step: run into a draft of its own, visible when whole, never run twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from turnmill.conversation import Json
+from turnmill.files.disk import sync_names, sync_tree, write_whole, writing
+from turnmill.files.inventory import FileEntry, inventory, json_file
+
+RESULT = "result.json"
+
+
+class ShardResult(msgspec.Struct, frozen=True):
+    """What a shard reports beside the files it wrote."""
+
+    counters: dict[str, int] = {}
+    extra: Json = None
+    """Whatever the step's finish needs: small, JSON."""
+    files: tuple[FileEntry, ...] = ()
+    """The files it wrote, relative to its folder; filled in by the runner."""
+
+
+RunShard = Callable[[Any, Path], ShardResult]
+"""(shard, folder) → its result; writes its files into the folder. Picklable, and a function of the shard alone."""
+
+
+class ShardTask(msgspec.Struct, frozen=True):
+    """One shard with the folder it becomes."""
+
+    run_shard: RunShard
+    shard: Any
+    folder: Path
+
+
+def shard_folder(step_folder: Path, index: int) -> Path:
+    """Where a shard's files lie in its step's folder."""
+    return step_folder / "shards" / f"{index:05d}"
+
+
+def run_task(task: ShardTask) -> ShardResult:
+    """The shard's result: run now, or read where it was finished before.
+
+    Raises:
+        UsageError: its files cannot be written.
+    """
+    stored = task.folder / RESULT
+    if stored.exists():
+        return msgspec.json.decode(stored.read_bytes(), type=ShardResult)
+    with writing(task.folder):
+        draft = Path(tempfile.mkdtemp(prefix=f".{task.folder.name}.", dir=task.folder.parent))
+        try:
+            result = task.run_shard(task.shard, draft)
+            result = msgspec.structs.replace(result, files=inventory(draft))
+            write_whole(draft / RESULT, json_file(msgspec.to_builtins(result)))
+            sync_tree(draft)
+            os.chmod(draft, 0o755)  # mkdtemp's folders are the owner's alone
+            os.rename(draft, task.folder)
+            sync_names(task.folder.parent)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+    return result

@@ -1,0 +1,60 @@
+import functools
+import multiprocessing
+import operator
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from turnmill.errors import UsageError
+from turnmill.executors import executors
+
+ONES = functools.partial(pow, 2)
+
+
+@pytest.mark.parametrize("name", executors.names())
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_come_in_the_order_of_the_tasks(name: str, workers: int) -> None:
+    assert list(executors.get(name)(ONES, range(20), workers)) == [2**n for n in range(20)]
+    assert list(executors.get(name)(ONES, [], workers)) == []
+
+
+@pytest.mark.parametrize("name", executors.names())
+def test_the_first_exception_in_order_is_raised(name: str) -> None:
+    results = executors.get(name)(functools.partial(operator.truediv, 1), [1, 0, 2], 2)
+    assert next(results) == 1
+    with pytest.raises(ZeroDivisionError):
+        list(results)
+    assert multiprocessing.active_children() == []
+
+
+def test_local_workers_are_other_processes_with_one_tokenizer_thread() -> None:
+    local = executors.get("local")
+    assert os.getpid() not in set(local(eval, ["__import__('os').getpid()"] * 4, 2))
+    assert list(local(eval, ["__import__('os').environ['TOKENIZERS_PARALLELISM']"] * 2, 2)) == ["false"] * 2
+
+
+def test_a_worker_that_dies_is_an_error_that_says_so() -> None:
+    with pytest.raises(UsageError, match="worker process was ended") as died:
+        list(executors.get("local")(os._exit, [9, 9], 2))
+    assert "--workers 1" in died.value.next_step
+
+
+def test_an_interrupt_ends_the_workers() -> None:
+    program = (
+        "import time\nfrom turnmill.executors import executors\n"
+        "if __name__ == '__main__':\n"
+        "    results = executors.get('local')(time.sleep, [0, 600, 600], 2)\n"
+        "    print(next(results), flush=True)\n"
+        "    list(results)\n"
+    )
+    run = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert run.stdout.readline() == "None\n"
+    began = time.monotonic()
+    run.send_signal(signal.SIGINT)
+    _, errors = run.communicate(timeout=60)  # returns when the workers, too, have let go of the pipe
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert time.monotonic() - began < 60

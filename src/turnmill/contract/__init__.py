@@ -37,7 +37,9 @@ def check(conversation: Conversation, options: Check | None = None) -> Checked:
         _apply_rules(state, message)
     if state.pending and state.answered and options.partial_batch == "trim":
         return Checked(_trimmed(conversation))
-    fault = _ending_fault(state)
+    if not state.met_assistant:
+        raise Rejected("no-assistant-turn", "the conversation has no assistant message: nothing to learn from")
+    fault = _ending_fault(state, conversation.messages[-1])
     if fault is not None:
         raise _rejected(fault, conversation.messages[-1])
     return Checked(conversation)
@@ -58,10 +60,7 @@ def _rejected(fault: Fault, message: Message) -> Rejected:
     return Rejected(*fault, at=None if message.recorded == NOT_RECORDED else message.recorded)
 
 
-def _ending_fault(state: State) -> Fault | None:
-    last = state.previous
-    if last is None or not state.met_assistant:
-        return "no-assistant-turn", "the conversation has no assistant message: nothing to learn from"
+def _ending_fault(state: State, last: Message) -> Fault | None:
     if state.pending and state.answered:
         return "partial-batch", f"the conversation ends while {len(state.pending)} call(s) of a batch wait for results"
     if last.role != "assistant":

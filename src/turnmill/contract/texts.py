@@ -46,8 +46,8 @@ def called_tool_is_defined(state: State, message: Message) -> Fault | None:
     name = message.recipient.removeprefix(FUNCTIONS)
     if name in state.defined_tools:
         return None
-    known = ", ".join(sorted(state.defined_tools)[:5]) or "none"
-    return "tool-undefined", f"{quote(name)} is called but not defined; the row defines {quote(known)}"
+    known = quote(", ".join(sorted(state.defined_tools))) if state.defined_tools else "no tools"
+    return "tool-undefined", f"{quote(name)} is called but not defined; the row defines {known}"
 
 
 def turn_is_short_enough(state: State, message: Message) -> Fault | None:

@@ -1,4 +1,4 @@
-"""Every code a row can leave with: public API, listed with an example on the codes reference page."""
+"""What is said about a code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,3 @@ class Code(NamedTuple):
     """The smallest row, or part of one, that gets it."""
     remedy: str
     """What to do about it."""
-
-
-CODES: dict[str, Code] = {}
-"""By code, lower-kebab."""

@@ -15,7 +15,7 @@ SHAREGPT_SPEAKERS = frozenset({"human", "gpt", "chatgpt", "function_call", "obse
 OPENAI_KEYS = frozenset({"tool_calls", "tool_call_id", "function_call", "reasoning_content"})
 OPENAI_SPEAKERS = frozenset({"tool", "function", "developer"})
 
-NEXT_STEP = "name it: --source.dialect openai (or sharegpt, alpaca); `turnmill list dialects` shows all"
+NEXT_STEP = "name it: --dialect openai (or sharegpt, alpaca); `turnmill list dialects` shows all"
 
 
 class Detected(NamedTuple):
@@ -35,6 +35,7 @@ def detect(sample: Sequence[dict[str, Json]], mapping: Mapping) -> Detected:
     Raises:
         UsageError: preference data, keys of two dialects, or keys of none.
     """
+    sample = [record for record in sample if isinstance(record, dict)]
     _refuse_preferences(sample)
     evidence: Counter[tuple[str, str]] = Counter()
     for record in sample:
@@ -107,8 +108,8 @@ def _refuse_preferences(sample: Sequence[dict[str, Json]]) -> None:
         else:
             continue
         message = f"these are {kind}, not answers to learn from"
-        advice = f"to read the messages all the same, name the dialect: --source.dialect {dialect}"
-        raise UsageError(f"{message}; {advice}", next_step=f"turnmill check DATA --source.dialect {dialect}")
+        advice = f"to read the messages all the same, name the dialect: --dialect {dialect}"
+        raise UsageError(f"{message}; {advice}", next_step=f"turnmill check DATA --dialect {dialect}")
 
 
 def _answering_dialect(record: dict[str, Json]) -> str:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from turnmill.conversation import Json
-from turnmill.errors import Rejected, UnknownName, quote
+from turnmill.errors import MAX_QUOTED_CHARACTERS, Rejected, UnknownName, quote
 
 
 def is_empty(value: Json) -> bool:
@@ -66,7 +66,7 @@ class Fields:
         """Count what nobody took (`read/undeclared-<what>/<name>`) and what was empty."""
         for key, value in self.rest.items():
             if value is not None:
-                counts[f"read/undeclared-{what}/{key}"] += 1
+                counts[f"read/undeclared-{what}/{key[:MAX_QUOTED_CHARACTERS]}"] += 1
         if self.dropped:
             counts["read/empty-keys-dropped"] += self.dropped
 

@@ -6,18 +6,20 @@ from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from turnmill.conversation import Json, Role
+from turnmill.conversation import Json
 from turnmill.dialects import Reading
 from turnmill.dialects.calls import read_call_id, read_calls
 from turnmill.dialects.content import Content, read_content
 from turnmill.dialects.fields import Fields
-from turnmill.dialects.reasoning import REASONING_KEYS, place_reasoning, reasoning_field, split_think
+from turnmill.dialects.reasoning import REASONING_KEYS, place_reasoning, reasoning_field
 from turnmill.dialects.recorded import Call, Utterance
 from turnmill.dialects.weights import WEIGHT_KEYS, read_weight
 from turnmill.errors import Rejected, UnknownName, quote
 
 Speaker = Literal["system", "developer", "user", "assistant", "tool", "function_call"]
 """A role, or `function_call`: an assistant whose whole text is its calls."""
+
+SPEAKERS: dict[str, Speaker] = {speaker: speaker for speaker in get_args(Speaker)}
 
 INLINE_CALL = "<tool_call>"
 
@@ -51,7 +53,7 @@ def read_message(message: Json, index: int, manner: Manner, reading: Reading) ->
     speaker = _speaker(fields.take_one("role", *manner.role_keys, at=index), index, manner, reading)
     value = fields.take_one("content", *manner.content_keys, at=index)
     if speaker == "function_call":
-        utterance = _spoken_call(value, index, reading)
+        utterance = _spoken_call(value, index, fields, reading)
     else:
         utterance = Utterance(index, speaker)
         content = read_content(value, index, reading.counts)
@@ -84,25 +86,18 @@ def _speaker(value: Json, index: int, manner: Manner, reading: Reading) -> Speak
 
 
 def _our_speaker(name: str, manner: Manner) -> Speaker:
-    for role in (*get_args(Role), "function_call"):
-        if role == name:
-            speaker: Speaker = role
-            return speaker
-    if name in manner.speakers:
-        return manner.speakers[name]
-    raise UnknownName("role", name, (*get_args(Speaker), *manner.speakers))
+    known: dict[str, Speaker] = {**manner.speakers, **SPEAKERS}
+    if name not in known:
+        raise UnknownName("role", name, known)
+    return known[name]
 
 
-def _spoken_call(value: Json, index: int, reading: Reading) -> Utterance:
+def _spoken_call(value: Json, index: int, fields: Fields, reading: Reading) -> Utterance:
     """An assistant's utterance that is its calls, as JSON text (a think block may lead it) or as a value."""
-    utterance = Utterance(index, "assistant")
-    if isinstance(value, str):
-        block = split_think(value, reading.think_tags)
-        if block is not None:
-            utterance.text = value
-            place_reasoning(utterance, "", reading.think_tags, reading.counts)
-            value, utterance.text = utterance.text, ""
-    utterance.calls = read_calls(value, index, reading.counts)
+    utterance = Utterance(index, "assistant", value if isinstance(value, str) else "")
+    place_reasoning(utterance, reasoning_field(fields, index), reading.think_tags, reading.counts)
+    utterance.calls = read_calls(utterance.text if isinstance(value, str) else value, index, reading.counts)
+    utterance.text = ""
     return utterance
 
 

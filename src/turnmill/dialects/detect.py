@@ -15,6 +15,8 @@ SHAREGPT_SPEAKERS = frozenset({"human", "gpt", "chatgpt", "function_call", "obse
 OPENAI_KEYS = frozenset({"tool_calls", "tool_call_id", "function_call", "reasoning_content"})
 OPENAI_SPEAKERS = frozenset({"tool", "function", "developer"})
 
+PREFERENCE_COLUMNS = (("chosen", "rejected"), ("chosen_messages", "rejected_messages"))
+
 NEXT_STEP = "name it: --dialect openai (or sharegpt, alpaca); `turnmill list dialects` shows all"
 
 
@@ -101,8 +103,9 @@ def _message_evidence(messages: Json, mapping: Mapping) -> Iterator[tuple[str, s
 def _refuse_preferences(sample: Sequence[dict[str, Json]]) -> None:
     for record in sample:
         dialect = _answering_dialect(record)
-        if "chosen" in record and "rejected" in record:
-            kind = "preference pairs (columns chosen and rejected)"
+        pair = next((pair for pair in PREFERENCE_COLUMNS if all(column in record for column in pair)), None)
+        if pair is not None:
+            kind = f"preference pairs (columns {' and '.join(pair)})"
         elif isinstance(record.get("label"), bool):
             kind = "KTO data (a true or false `label`)"
         else:

@@ -9,7 +9,7 @@ from turnmill.conversation import NOT_RECORDED, Conversation, Json, Message
 from turnmill.dialects import Reading
 from turnmill.dialects.assemble import assemble
 from turnmill.dialects.content import read_text
-from turnmill.dialects.fields import Fields, require_known
+from turnmill.dialects.fields import Fields, is_empty, require_known
 from turnmill.dialects.recorded import Utterance
 from turnmill.dialects.tools import read_template_kwargs, read_tools, settle_thinking
 from turnmill.dialects.turns import MESSAGE_KEYS, Manner, read_message
@@ -24,6 +24,9 @@ SHARED_COLUMNS = ("id", "system", "tools", "functions", "chat_template_kwargs", 
 
 CHAT_COLUMNS = ("messages", *SHARED_COLUMNS)
 LIST_COLUMNS = ("messages", "conversations")
+
+MEDIA_COLUMNS = ("image", "images", "audio", "audios", "video", "videos")
+"""Columns that hold what the texts only point at."""
 
 
 def read_chat(record: dict[str, Json], reading: Reading, manner: Manner, *columns: str) -> Conversation:
@@ -78,6 +81,7 @@ def read_row(fields: Fields, utterances: list[Utterance], reading: Reading) -> C
     Raises:
         Rejected: what the columns or the order of the utterances cannot be read as.
     """
+    _refuse_media(fields)
     kwargs = read_template_kwargs(fields.take("chat_template_kwargs"))
     places = [("tools", fields.take("tools")), ("functions", fields.take("functions"))]
     places.append(("chat_template_kwargs.tools", kwargs.pop("tools", None)))
@@ -92,6 +96,12 @@ def read_row(fields: Fields, utterances: list[Utterance], reading: Reading) -> C
     fields.count_left(reading.counts, "column")
     verbatim = {said.index: said.verbatim for said in utterances if said.verbatim is not None}
     return Conversation(messages, tools, kwargs, source_id=source_id, verbatim=verbatim, meta=meta)
+
+
+def _refuse_media(fields: Fields) -> None:
+    for column in MEDIA_COLUMNS:
+        if not is_empty(fields.rest.get(column)):
+            raise Rejected("non-text-content", f"the row has a column {column!r}; turnmill reads text only")
 
 
 def _train_turns(fields: Fields, utterances: list[Utterance]) -> dict[str, Json]:

@@ -1,1 +1,113 @@
 """Held-out rows: prompt groups under a hash threshold."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import xxhash
+
+from turnmill.conversation import Conversation, canonical_json
+from turnmill.errors import UsageError
+from turnmill.options import Split
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_GROUP_SHARE = 0.01
+"""A group of a larger share of the rows always trains: held out, it would be most of the evaluation."""
+
+KEY_SPACE = 2**64
+
+
+class Sides(NamedTuple):
+    """Which rows are held out."""
+
+    held_out: NDArray[np.bool_]
+    """One a row."""
+    oversized: dict[int, int]
+    """Group key → rows, of the groups that train because they are too large to hold out."""
+
+
+def group_key(conversation: Conversation, group_field: str | None = None) -> int:
+    """The 64-bit key of a row's group: xxh3 of the first user text, or of the kept column that names the group.
+
+    Text is compared in NFC, casefolded, with runs of white space as one space. A row without a user text, or
+    without the column, is its own group.
+    """
+    if group_field is not None:
+        value = conversation.meta.get(group_field)
+        return _key(conversation.id.encode() if value is None else canonical_json(value))
+    for message in conversation.messages:
+        if message.role == "user":
+            return _key(normalised(message.text).encode())
+    return _key(conversation.id.encode())
+
+
+def _key(identity: bytes) -> int:
+    return xxhash.xxh3_64_intdigest(identity)
+
+
+def normalised(text: str) -> str:
+    """Text in NFC, casefolded, ends trimmed and runs of white space as one space."""
+    folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+    return " ".join(folded.split())
+
+
+def split_rows(keys: Sequence[int] | NDArray[np.uint64], sources: Sequence[int], options: Split) -> Sides:
+    """Hold out whole groups: those whose key falls under `fraction`, or the lowest keys until `rows` are reached.
+
+    A group's side under `fraction` depends on its key alone, so it never changes when rows are added (but for a
+    group that grows past 1 % of the rows). With `per_source` each source holds out on its own; a group that is held
+    out of one source is held out of all, so that no prompt stands on both sides.
+
+    Args:
+        keys: `group_key` of every row.
+        sources: number of every row's source.
+        options: how much to hold out.
+
+    Raises:
+        UsageError: both `fraction` and `rows` are given, or one is out of range.
+    """
+    import numpy as np
+
+    _require_one_amount(options)
+    row_keys = np.asarray(keys, dtype=np.uint64)
+    row_sources = np.asarray(sources, dtype=np.int64)
+    if not options.per_source:
+        row_sources = np.zeros_like(row_sources)
+    held: set[int] = set()
+    oversized: dict[int, int] = {}
+    for source in np.unique(row_sources):
+        chosen, large = _choose_groups(row_keys[row_sources == source], options)
+        held |= chosen
+        for key, rows in large.items():
+            oversized[key] = oversized.get(key, 0) + rows
+    chosen_keys = np.fromiter(held - oversized.keys(), dtype=np.uint64)
+    return Sides(np.isin(row_keys, chosen_keys), oversized)
+
+
+def _require_one_amount(options: Split) -> None:
+    if options.fraction and options.rows:
+        raise UsageError("split.fraction and split.rows are both given; expected one of them")
+    if not 0.0 <= options.fraction < 1.0:
+        raise UsageError(f"split.fraction is {options.fraction}; expected 0 or more, and less than 1")
+    if options.rows < 0:
+        raise UsageError(f"split.rows is {options.rows}; expected 0 or more")
+
+
+def _choose_groups(row_keys: NDArray[np.uint64], options: Split) -> tuple[set[int], dict[int, int]]:
+    """Keys of the groups to hold out, and the oversized ones with their rows."""
+    import numpy as np
+
+    keys, sizes = np.unique(row_keys, return_counts=True)  # in key order
+    large = sizes > max(1.0, MAX_GROUP_SHARE * len(row_keys))
+    oversized = dict(zip(keys[large].tolist(), sizes[large].tolist(), strict=True))
+    keys, sizes = keys[~large], sizes[~large]
+    if options.rows:
+        taken = np.cumsum(sizes) - sizes < options.rows
+    else:
+        taken = keys < np.uint64(int(options.fraction * KEY_SPACE))
+    return set(keys[taken].tolist()), oversized if options.fraction or options.rows else {}

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from turnmill.conversation import Conversation, Json
+from turnmill.errors import Rejected, quote
 from turnmill.options import DEFAULT_THINK_TAGS
 from turnmill.registry import Registry
 
@@ -42,3 +43,19 @@ Dialect = Callable[[dict[str, Json], Reading], Conversation]
 
 dialects: Registry[Dialect] = Registry("dialects")
 dialect = dialects.register
+
+
+def convert(record: Json, dialect: Dialect, reading: Reading) -> Conversation:
+    """The conversation of one record: the border where what a record breaks becomes the record's fault.
+
+    Raises:
+        Rejected: the dialect's own faults; `record-not-object`; `conversion-failed` for a ValueError, UnicodeError,
+            KeyError or TypeError of the conversion, and for nesting deeper than Python follows.
+    """
+    if not isinstance(record, dict):
+        raise Rejected("record-not-object", f"the record is {quote(record)}; expected an object")
+    try:
+        return dialect(record, reading)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        detail = f"{type(error).__name__}: {quote(str(error))}"
+        raise Rejected("conversion-failed", f"the record cannot be converted: {detail}") from error

@@ -1,24 +1,10 @@
-"""Every code a row can leave with: public API, listed with an example on the codes reference page."""
+"""Codes of records that cannot be read."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from turnmill.codes.code import Code
 
-
-class Code(NamedTuple):
-    """What a code means."""
-
-    stage: str
-    """The verb that gives it: read, convert, check, filter, dedup, render, tokenize, fit."""
-    means: str
-    """One sentence: the fault."""
-    example: str
-    """The smallest row, or part of one, that gets it."""
-    remedy: str
-    """What to do about it."""
-
-
-CODES: dict[str, Code] = {
+READING: dict[str, Code] = {
     "invalid-json": Code(
         "read",
         "The record is not JSON, nests deeper than 256, or holds an integer of over 4,300 digits.",
@@ -86,4 +72,3 @@ CODES: dict[str, Code] = {
         "Get the file again; `read.keep_prefix` keeps the rows before the fault.",
     ),
 }
-"""By code, lower-kebab."""

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from turnmill.conversation import Conversation, Message
+from turnmill.errors import UsageError
+from turnmill.options import Split
+from turnmill.split import group_key, split_rows
+
+KEYS = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=60)
+
+
+def asking(text: str, **fields) -> Conversation:
+    return Conversation((Message("system", "s"), Message("user", text), Message("assistant", text, "final")), **fields)
+
+
+def spread(count: int) -> list[int]:
+    return [(number * 0x9E3779B97F4A7C15) % 2**64 for number in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "together"),
+    [
+        ("What is 2+2?", "what is  2+2? ", True),
+        ("Caf\u00e9", "cafe\u0301", True),
+        ("STRASSE\n\tx", "stra\u00dfe x", True),
+        ("What is 2+2?", "What is 2+3?", False),
+    ],
+)
+def test_prompts_that_read_the_same_are_one_group(one, other, together):
+    assert (group_key(asking(one)) == group_key(asking(other))) is together
+
+
+def test_a_kept_column_names_the_group():
+    a, b, c = asking("x", meta={"doc": 1}), asking("y", meta={"doc": 1}), asking("x", meta={"doc": 2})
+    assert group_key(a, "doc") == group_key(b, "doc") != group_key(c, "doc")
+    assert group_key(asking("x"), "doc") != group_key(asking("y"), "doc")
+
+
+def test_a_row_without_a_prompt_is_its_own_group():
+    rows = [Conversation((Message("assistant", text, "final"),)) for text in "ab"]
+    assert group_key(rows[0]) != group_key(rows[1])
+
+
+@given(KEYS, KEYS, st.floats(0, 0.99))
+def test_a_fraction_never_moves_a_group(keys, added, fraction):
+    unique = sorted(set(keys))
+    options = Split(fraction=fraction)
+    before = split_rows(unique, [0] * len(unique), options).held_out
+    more = unique + sorted(set(added) - set(unique))
+    after = split_rows(more, [0] * len(more), options).held_out[: len(unique)]
+    assert before.tolist() == after.tolist()
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(spread(30)), st.integers(0, 2)), min_size=1), st.integers(0, 9), st.booleans()
+)
+def test_no_group_stands_on_both_sides(rows, wanted, per_source):
+    keys, sources = zip(*rows, strict=True)
+    held = split_rows(keys, sources, Split(rows=wanted, per_source=per_source)).held_out
+    assert not {key for key, out in zip(keys, held, strict=True) if out} & {
+        key for key, out in zip(keys, held, strict=True) if not out
+    }
+
+
+def test_a_fraction_is_about_that_share():
+    held = split_rows(spread(5000), [0] * 5000, Split(fraction=0.1)).held_out
+    assert 400 < held.sum() < 600
+
+
+def test_rows_takes_groups_in_key_order():
+    held = split_rows(np.array([5, 3, 9, 1], dtype=np.uint64), [0] * 4, Split(rows=2)).held_out
+    assert held.tolist() == [False, True, False, True]
+
+
+def test_each_source_holds_out_its_own():
+    sides = split_rows([1, 2, 3, 4], [0, 0, 1, 1], Split(rows=1, per_source=True))
+    assert sides.held_out.tolist() == [True, False, True, False]
+
+
+def test_a_group_over_one_percent_of_the_rows_trains_and_is_named():
+    keys = [0] * 4 + [1] * 3 + spread(300)[1:294]
+    sides = split_rows(keys, [0] * len(keys), Split(fraction=0.5))
+    assert sides.oversized == {0: 4}
+    assert sides.held_out[:7].tolist() == [False] * 4 + [True] * 3
+
+
+def test_nothing_is_held_out_unless_asked():
+    sides = split_rows([0, 0, 0], [0, 0, 0], Split())
+    assert not sides.held_out.any()
+    assert not sides.oversized
+
+
+@pytest.mark.parametrize("options", [Split(fraction=0.1, rows=1), Split(fraction=1.0), Split(rows=-1)])
+def test_refuses_amounts_that_make_no_sense(options):
+    with pytest.raises(UsageError, match="split"):
+        split_rows([1], [0], options)

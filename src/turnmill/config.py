@@ -347,7 +347,8 @@ def _place(path: KeyPath, origins: dict[KeyPath, str]) -> str:
             return f"--{dotted}"
         if origin is not None and origin != "argument":
             return f"{origin}: {dotted}"
-    return dotted
+    inside = [known for known, origin in origins.items() if origin == "flag" and known[: len(path)] == path]
+    return f"--{'.'.join(inside[0])}" if inside else dotted
 
 
 def _check_sources(config: Config, origins: dict[KeyPath, str]) -> None:

@@ -34,6 +34,13 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Text on one line: what is not printable, or ends a line, is escaped."""
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _represent_text)
+
 _Loader.yaml_implicit_resolvers = {}
 for _tag, _pattern, _first in _CORE_SCHEMA:
     for _schema in (_Loader, _Dumper):

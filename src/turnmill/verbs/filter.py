@@ -1,0 +1,131 @@
+"""filter: rows a model should not learn from leave; for those that stay, the keys that dedup and split need."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from turnmill.conversation import Checked
+from turnmill.dedup import weights_key
+from turnmill.errors import Rejected
+from turnmill.files.canonical import readmit
+from turnmill.files.quarantine import LeftClass, from_conversation
+from turnmill.files.tables import TableWriter, batches
+from turnmill.filters import filters
+from turnmill.options import Filter
+from turnmill.split import group_key
+from turnmill.steps.shards import ShardResult
+from turnmill.steps.step import Step
+from turnmill.verbs.check import left_writer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+VERSION = 1
+INDEX = "index.parquet"
+STALLED = "stalled-tool-call"
+"""The filter whose rows have a class of their own in the counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterTask:
+    """One file of checked rows."""
+
+    conversations: str
+    filter: Filter
+    group_field: str | None
+    fingerprint: str
+
+
+class IndexRow(NamedTuple):
+    """What later steps need to know of a checked row."""
+
+    row: int
+    source: str
+    source_file: str
+    source_line: int
+    id: str
+    weights: str
+    group: int
+    """Key of its prompt group, 64 bits."""
+    kept: bool
+    """False: a filter let it go."""
+
+
+@cache
+def index_schema() -> pa.Schema:
+    """The schema of the index."""
+    import pyarrow as pa
+
+    kinds = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}
+    hints = {"row": int, "source": str, "source_file": str, "source_line": int, "id": str, "weights": str, "kept": bool}
+    fields = [
+        pa.field(name, pa.uint64() if name == "group" else kinds[hints[name]], nullable=False)
+        for name in IndexRow._fields
+    ]
+    return pa.schema(fields)
+
+
+def _index_table(rows: list[IndexRow]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.Table.from_pylist([row._asdict() for row in rows], schema=index_schema())
+
+
+def step_of(check: Step, options: Filter, group_field: str | None) -> Step:
+    """The recipe of a source's index."""
+    return Step("filter", VERSION, {"use": list(options.use), "group_field": group_field}, (check.fingerprint,))
+
+
+def verdict(conversation: Checked, options: Filter) -> tuple[LeftClass, Rejected] | None:
+    """Why a row leaves, of the first filter that lets it go; None keeps it."""
+    for name in options.use:
+        fault = filters.get(name)(conversation)
+        if fault is not None:
+            return ("stalled" if name == STALLED else "filtered"), fault
+    return None
+
+
+def run_shard(task: FilterTask, folder: Path) -> ShardResult:
+    """Write the index of one file, and the rows that leave."""
+    counts: Counter[str] = Counter()
+    index: TableWriter[IndexRow] = TableWriter(folder / INDEX, index_schema(), _index_table)
+    with index, left_writer(folder) as left:
+        for batch in batches(Path(task.conversations)):
+            for conversation in readmit(batch):
+                leaves = verdict(conversation, task.filter)
+                if leaves is not None:
+                    class_, fault = leaves
+                    counts[f"rows/{class_}"] += 1
+                    counts[f"codes/{fault.code}"] += 1
+                    left.write(
+                        from_conversation(conversation, fault, stage="filter", config=task.fingerprint, class_=class_)
+                    )
+                index.write(_index_row(conversation, task.group_field, kept=leaves is None))
+    return ShardResult(dict(counts))
+
+
+def _index_row(conversation: Checked, group_field: str | None, *, kept: bool) -> IndexRow:
+    meta: dict[str, Any] = conversation.meta
+    return IndexRow(
+        row=meta["row"],
+        source=conversation.source,
+        source_file=meta["source_file"],
+        source_line=meta["source_line"],
+        id=conversation.id,
+        weights=weights_key(conversation),
+        group=group_key(conversation, group_field),
+        kept=kept,
+    )
+
+
+def read_index(paths: list[Path]) -> Iterator[IndexRow]:
+    """The rows of several index files, in order."""
+    for path in paths:
+        for batch in batches(path):
+            for row in batch.to_pylist():
+                yield IndexRow(**row)

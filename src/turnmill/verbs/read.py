@@ -1,0 +1,93 @@
+"""read: a source's files, cut into shards, each file with its dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from turnmill.conversation import Json
+from turnmill.dialects import Mapping, dialects
+from turnmill.dialects.detect import detect
+from turnmill.files.plan import SHARD_BYTES, plan
+from turnmill.files.read import records
+from turnmill.files.record import Shard, SourcePlan
+from turnmill.options import Read, Source
+
+if TYPE_CHECKING:
+    from turnmill.config import Config
+
+SAMPLE_RECORDS = 100
+"""Good records of a file that `auto` looks at."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSource:
+    """A source whose files were found, hashed, counted and told apart."""
+
+    source: Source
+    plan: SourcePlan
+    dialects: dict[str, str]
+    """File name → dialect."""
+    reasons: dict[str, str]
+    """File name → why `auto` chose its dialect; nothing where it was given."""
+
+
+def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES) -> list[OpenSource]:
+    """Every source of the config, rows numbered through all of them.
+
+    Raises:
+        UsageError: nothing found, a file is unreadable or empty, or its dialect cannot be told.
+    """
+    opened: list[OpenSource] = []
+    first_row = 0
+    for source in config.sources:
+        found = plan(source.name, source.data, config.read, first_row=first_row, shard_bytes=shard_bytes)
+        found = limited(found, config.limit)
+        opened.append(_with_dialects(source, found, config.read))
+        first_row += sum(shard.rows for shard in found.shards)
+    return opened
+
+
+def limited(found: SourcePlan, limit: int | None) -> SourcePlan:
+    """The plan with at most `limit` rows."""
+    if limit is None:
+        return found
+    left = limit
+    shards: list[Shard] = []
+    for shard in found.shards:
+        rows = min(left, shard.rows)
+        if rows:
+            shards.append(msgspec.structs.replace(shard, rows=rows))
+        left -= rows
+    return msgspec.structs.replace(found, shards=tuple(shards))
+
+
+def mapping_of(source: Source) -> Mapping:
+    """How the source names its fields."""
+    return Mapping(columns=source.columns, tags=source.tags, roles=source.roles)
+
+
+def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
+    names = {shard.name: shard for shard in reversed(found.shards)}
+    if source.dialect != "auto":
+        dialects.get(source.dialect)
+        return OpenSource(source, found, dict.fromkeys(names, source.dialect), {})
+    told: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    for name, shard in names.items():
+        sample = list(islice(_good(shard, read), SAMPLE_RECORDS))
+        if sample:
+            told[name], reasons[name] = detect(sample, mapping_of(source))
+        else:
+            told[name] = "openai"  # no record can be read: every row leaves with its own code
+    return OpenSource(source, found, told, reasons)
+
+
+def _good(shard: Shard, read: Read) -> Iterator[dict[str, Json]]:
+    for record in islice(records(shard, read), shard.rows):
+        if record.value is not None:
+            yield record.value

@@ -1,0 +1,69 @@
+"""split: which rows are held out for evaluation; the last word on every checked row's side."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from turnmill.files.tables import batches, write_columns
+from turnmill.options import Split
+from turnmill.split import split_rows
+from turnmill.steps.shards import ShardResult
+from turnmill.steps.step import Step
+from turnmill.verbs.dedup import lost_rows
+from turnmill.verbs.filter import read_index
+
+VERSION = 1
+SIDES = "sides.parquet"
+Side = Literal["train", "eval"]
+
+
+class SplitTask(NamedTuple):
+    """All sources at once: a prompt group may span them."""
+
+    indexes: tuple[str, ...]
+    duplicates: str
+    sources: tuple[str, ...]
+    split: Split
+
+
+def step_of(dedup: Step, options: Split) -> Step:
+    """The recipe of the sides."""
+    return Step("split", VERSION, msgspec.to_builtins(dataclasses.asdict(options)), (dedup.fingerprint,))
+
+
+def run_shard(task: SplitTask, folder: Path) -> ShardResult:
+    """Write the row numbers of those that stay, and which are held out."""
+    import numpy as np
+    import pyarrow as pa
+
+    lost = lost_rows(Path(task.duplicates))
+    order = {name: number for number, name in enumerate(task.sources)}
+    rows: list[int] = []
+    groups: list[int] = []
+    sources: list[int] = []
+    for row in read_index([Path(path) for path in task.indexes]):
+        if row.kept and row.row not in lost:
+            rows.append(row.row)
+            groups.append(row.group)
+            sources.append(order[row.source])
+    sides = split_rows(np.array(groups, dtype=np.uint64), sources, task.split)
+    schema = pa.schema([pa.field("row", pa.int64(), nullable=False), pa.field("held_out", pa.bool_(), nullable=False)])
+    write_columns(folder / SIDES, {"row": rows, "held_out": sides.held_out}, schema)
+    counts = Counter({"split/held-out": int(sides.held_out.sum()), "split/groups-too-large": len(sides.oversized)})
+    largest = sorted(sides.oversized.items(), key=lambda item: -item[1])[:10]
+    return ShardResult(dict(counts), {"oversized": [[f"{key:016x}", size] for key, size in largest]})
+
+
+def read_sides(path: Path, rows: range) -> dict[int, Side]:
+    """Row number → side, of the rows in a range of numbers that stay."""
+    found: dict[int, Side] = {}
+    for batch in batches(path):
+        for row, held_out in zip(batch.column("row").to_pylist(), batch.column("held_out").to_pylist(), strict=True):
+            if row in rows:
+                found[row] = "eval" if held_out else "train"
+    return found

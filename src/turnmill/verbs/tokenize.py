@@ -1,0 +1,221 @@
+"""tokenize: checked rows to examples with one model: rendered, encoded, labelled and cut to length."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from turnmill.conversation import Checked
+from turnmill.errors import Rejected
+from turnmill.files.canonical import readmit
+from turnmill.files.examples import ExampleWriter
+from turnmill.files.quarantine import from_conversation
+from turnmill.files.tables import batches
+from turnmill.models import LoadedModel, open_model
+from turnmill.options import Fit, Loss, Model, Render
+from turnmill.render.renderer import Renderer
+from turnmill.rendered import Example, Rendered
+from turnmill.steps.shards import ShardResult
+from turnmill.tokens.encode import Encoder
+from turnmill.tokens.fit import fit
+from turnmill.tokens.tokenize import Row, Tokenizing
+from turnmill.verbs.check import conversation_writer, left_writer
+from turnmill.verbs.split import Side, read_sides
+
+VERSION = 1
+SIDES: tuple[Side, ...] = ("train", "eval")
+BATCH = 256
+"""Rows that are encoded together."""
+SAMPLES_PER_SHARD = 3
+"""Rows of each source whose trained spans a shard reports."""
+DEFAULT_MAX_TOKENS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How one source's rows become examples: all that a worker needs."""
+
+    model: Model
+    render: Render
+    loss: Loss
+    fit: Fit
+    max_tokens: int
+    template_kwargs: dict[str, Any] = field(default_factory=dict)
+    control_tokens: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizeTask:
+    """One file of checked rows of a source."""
+
+    conversations: str
+    sides: str
+    recipe: Recipe
+    columns: tuple[str, ...]
+    fingerprint: str
+
+
+class Made(NamedTuple):
+    """What became of one row: exactly one of `example` and `fault` is not None."""
+
+    conversation: Checked
+    rendered: Rendered | None = None
+    example: Example | None = None
+    fault: Rejected | None = None
+    stage: str = "render"
+
+
+class Line:
+    """One model's line from checked rows to examples; made once a process.
+
+    Attributes:
+        counts: `render/…`, `tokenize/…` and `fit/…` → how often.
+    """
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.model: LoadedModel = open_model(recipe.model)
+        self.renderer = renderer_of(self.model, recipe.render)
+        self.tokenizer = self.model.tokenizer()
+        self.tokenizing = Tokenizing(Encoder(self.tokenizer, self.renderer.probe.markers.control))
+        self._fitted: Counter[str] = Counter()
+
+    @property
+    def counts(self) -> Counter[str]:
+        """What was done to rows so far."""
+        return self.renderer.counts + self.tokenizing.counts + self._fitted
+
+    def clear(self) -> None:
+        """Count from zero."""
+        for counter in (self.renderer.counts, self.tokenizing.counts, self._fitted):
+            counter.clear()
+
+    def run(self, rows: Sequence[Checked], recipe: Recipe) -> Iterator[Made]:
+        """Each row's example, or why it has none, in order."""
+        rendered = [self._rendered(row, recipe) for row in rows]
+        good: list[Row] = [
+            (made.conversation, made.rendered, recipe.loss) for made in rendered if made.rendered is not None
+        ]
+        examples = iter(self.tokenizing.examples(good))
+        for made in rendered:
+            yield made if made.rendered is None else self._fit(made, next(examples), recipe)
+
+    def _rendered(self, row: Checked, recipe: Recipe) -> Made:
+        try:
+            return Made(row, self.renderer.render(row, recipe.template_kwargs, recipe.control_tokens))
+        except Rejected as fault:
+            return Made(row, fault=fault)
+
+    def _fit(self, made: Made, example: Example | Rejected, recipe: Recipe) -> Made:
+        if isinstance(example, Rejected):
+            return made._replace(fault=example, stage="tokenize")
+        only_last = recipe.loss.turns == "last"
+        try:
+            cut = fit(example, recipe.fit, recipe.max_tokens, only_last=only_last, counts=self._fitted)
+        except Rejected as fault:
+            return made._replace(fault=fault, stage="fit")
+        return made._replace(example=cut)
+
+
+def renderer_of(model: LoadedModel, render: Render) -> Renderer:
+    """The renderer of a model's template."""
+    added = [(token.content, token.special) for token in model.added_tokens] if model.tokenizer_path else None
+    name = f"the template of {model.name}"
+    return Renderer(model.template, model.special_tokens, model.eos, added, render, name)
+
+
+def max_tokens_of(options: Fit, model: LoadedModel) -> int:
+    """`fit.max_tokens`, or the lesser of 4096 and the model's context."""
+    return options.max_tokens or min(DEFAULT_MAX_TOKENS, model.context_tokens or DEFAULT_MAX_TOKENS)
+
+
+@lru_cache(maxsize=4)
+def _line(key: bytes) -> Line:
+    return Line(msgspec.json.decode(key, type=Recipe))
+
+
+def line_of(recipe: Recipe) -> Line:
+    """This process's line for a recipe's model and template."""
+    return _line(msgspec.json.encode(Recipe(recipe.model, recipe.render, Loss(), Fit(), 0)))
+
+
+def run_shard(task: TokenizeTask, folder: Path) -> ShardResult:
+    """Write a file's examples and conversations, by side, and the rows that leave."""
+    line = line_of(task.recipe)
+    line.clear()
+    counts: Counter[str] = Counter()
+    samples: list[dict[str, Any]] = []
+    examples = {side: ExampleWriter(folder / f"{side}.arrow") for side in SIDES}
+    train = conversation_writer(folder / "train.parquet", task.columns)
+    held_out = conversation_writer(folder / "eval.parquet", task.columns)
+    with train, held_out, left_writer(folder) as left:
+        for side, made in _made(task, line):
+            if made.example is None:
+                counts["rows/rejected"] += 1
+                counts[f"rows/rejected-at-{made.stage}"] += 1
+                counts[f"codes/{made.fault.code}"] += 1  # type: ignore[union-attr]  # one of the two is there
+                left.write(_left(made, task.fingerprint))
+                continue
+            counts[f"rows/{'accepted' if side == 'train' else 'eval'}"] += 1
+            (train if side == "train" else held_out).write(made.conversation)
+            examples[side].write(made.example)
+            _count(counts, side, made)
+            if len(samples) < SAMPLES_PER_SHARD:
+                samples.append(sample_of(made, line.tokenizer))
+    for writer in examples.values():
+        writer.close()
+    counts.update(line.counts)
+    return ShardResult(dict(counts), {"samples": samples})
+
+
+def _made(task: TokenizeTask, line: Line) -> Iterator[tuple[Side, Made]]:
+    """Every row of the file that stays, with its side."""
+    for batch in batches(Path(task.conversations)):
+        numbers = batch.column("row").to_pylist()
+        sides = read_sides(Path(task.sides), range(numbers[0], numbers[-1] + 1)) if numbers else {}
+        rows = [row for row in readmit(batch) if row.meta["row"] in sides]
+        for start in range(0, len(rows), BATCH):
+            for made in line.run(rows[start : start + BATCH], task.recipe):
+                yield sides[made.conversation.meta["row"]], made
+
+
+def _left(made: Made, fingerprint: str) -> Any:
+    fault = made.fault or Rejected("no-trainable-tokens", "no example")
+    return from_conversation(made.conversation, fault, stage=made.stage, config=fingerprint)
+
+
+def _count(counts: Counter[str], side: Side, made: Made) -> None:
+    """Turns, and tokens by kind, of one example."""
+    example = made.example
+    if example is None:
+        return
+    counts[f"{side}/examples"] += 1
+    counts[f"{side}/turns"] += len(example.turn_ends)
+    start = 0
+    for run in example.runs:
+        counts[f"{side}/tokens/{run.kind}"] += run.end - start
+        if run.weight > 0:
+            counts[f"{side}/trained/{run.kind}"] += run.end - start
+        start = run.end
+
+
+def sample_of(made: Made, tokenizer: Any) -> dict[str, Any]:
+    """The decoded trained stretches of one example: what a person reads before the first training run."""
+    example = made.example
+    if example is None:
+        return {}
+    stretches: list[list[int]] = []
+    start, was_trained = 0, False
+    for run in example.runs:
+        if run.weight > 0:
+            if not was_trained:
+                stretches.append([])
+            stretches[-1] += example.input_ids[start : run.end]
+        start, was_trained = run.end, run.weight > 0
+    decoded = [tokenizer.decode(stretch, skip_special_tokens=False) for stretch in stretches]
+    return {"source": example.source, "row": made.conversation.meta["row"], "id": example.row_id, "trained": decoded}

@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnmill.errors import Rejected
@@ -90,12 +90,14 @@ def test_nesting_up_to_the_limit_is_read(depth: int) -> None:
 
 
 @given(objects, separators, st.booleans())
+@settings(deadline=None)
 def test_whatever_json_writes_is_read_back(value: dict[str, object], between: tuple[str, str], ascii: bool) -> None:
     raw = json.dumps(value, separators=between, ensure_ascii=ascii).encode()
     assert decode(raw) == decode_exactly(raw) == value
 
 
 @given(objects.filter(bool), st.data(), separators)
+@settings(deadline=None)
 def test_a_key_written_twice_is_always_seen(
     value: dict[str, object], data: st.DataObject, between: tuple[str, str]
 ) -> None:
@@ -110,6 +112,7 @@ def test_a_key_written_twice_is_always_seen(
     st.binary(max_size=40)
     | objects.map(msgspec.json.encode).flatmap(lambda raw: st.integers(0, len(raw)).map(lambda cut: raw[:cut]))
 )
+@settings(deadline=None)
 def test_the_fast_path_never_admits_what_the_exact_one_refuses(raw: bytes) -> None:
     assert outcome(decode, raw) == outcome(decode_exactly, raw)
 

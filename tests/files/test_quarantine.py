@@ -1,6 +1,6 @@
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnmill.conversation import Conversation, Message
@@ -15,6 +15,7 @@ def left(raw: bytes, message: str = "bad"):
 
 
 @given(st.lists(st.binary(max_size=20)))
+@settings(deadline=None)
 def test_any_bytes_come_back_as_they_were(raws: list[bytes]) -> None:
     rows = [left(raw) for raw in raws]
     again = list(from_table(to_table(rows)))

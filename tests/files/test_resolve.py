@@ -1,6 +1,7 @@
 import io
 import os
 import sys
+import threading
 from pathlib import Path
 
 import fsspec
@@ -95,6 +96,15 @@ def test_standard_input_is_spooled(monkeypatch: pytest.MonkeyPatch) -> None:
     planned = plan("mine", ["-"], Read(), shard_bytes=1)
     found = [record for shard in planned.shards for record in records(shard, Read())]
     assert [(record.source_file, record.value) for record in found] == [("stdin", {"a": 1}), ("stdin", {"b": 2})]
+
+
+def test_a_pipe_is_spooled(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "rows")
+    writer = threading.Thread(target=(tmp_path / "rows").write_bytes, args=[b'{"a": 1}'])
+    writer.start()
+    ((path, name),) = resolve([str(tmp_path / "rows")])
+    writer.join()
+    assert (Path(path).read_bytes(), name) == (b'{"a": 1}', "rows")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from turnmill.conversation import Json
 from turnmill.errors import Rejected, UsageError
 from turnmill.files.compressed import BrokenStream, unpacked
 from turnmill.files.record import KEPT_OF_TOO_LARGE, Compression, Shard, too_large
-from turnmill.files.storage import open_binary
+from turnmill.files.storage import is_url, open_binary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +48,8 @@ def opened(path: str, compression: Compression) -> Iterator[pq.ParquetFile]:
 
     with open_binary(path) as stored, _seekable(stored, compression, path) as file:
         try:
-            parquet = pq.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+            source = path if file is stored and not is_url(path) else file  # a path lets Arrow read by itself
+            parquet = pq.ParquetFile(source, pre_buffer=False, buffer_size=_BUFFER_BYTES)
         except (pa.ArrowException, OSError) as problem:
             raise UsageError(f"cannot read {path} as Parquet: {_first_line(problem)}") from problem
         with parquet:

@@ -7,6 +7,7 @@ import glob
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 from collections import Counter
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from turnmill.errors import UsageError
+from turnmill.files.disk import writing
 from turnmill.files.storage import filesystem, is_url
 
 STDIN = "-"
@@ -38,11 +40,11 @@ def resolve(data: Sequence[str]) -> list[tuple[str, str]]:
         raise UsageError("no data named; expected files, directories, globs or -")
     _refuse_twice([item for item in data if item == STDIN])
     found: list[tuple[str, str]] = []
-    local = [item for item in data if item != STDIN and not is_url(item)]
+    local = [item for item in data if not (is_url(item) or _is_stream(item))]
     root = _common_root([_root_of(item) for item in local])
     for item in data:
-        if item == STDIN:
-            found.append((_spooled_stdin(), STDIN_NAME))
+        if _is_stream(item):
+            found.append(_spooled(item))
         elif is_url(item):
             found += _remote_files(item)
         else:
@@ -106,13 +108,26 @@ def _remote_files(url: str) -> list[tuple[str, str]]:
     return [(system.unstrip_protocol(path), path.removeprefix(root).lstrip("/")) for path in found]
 
 
-def _spooled_stdin() -> str:
+def _is_stream(item: str) -> bool:
+    """Whether it can be read only once: standard input, a pipe that the shell made (`<(zcat …)`)."""
+    try:
+        return item == STDIN or stat.S_ISFIFO(os.stat(item).st_mode)
+    except OSError:
+        return False
+
+
+def _spooled(item: str) -> tuple[str, str]:
+    """Path and name of a temporary file with all that comes from a stream."""
     folder = tempfile.mkdtemp(prefix="turnmill-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = os.path.join(folder, STDIN_NAME)
-    with open(path, "wb") as spool:
-        shutil.copyfileobj(sys.stdin.buffer, spool)
-    return path
+    with writing(path), open(path, "wb") as spool:
+        if item == STDIN:
+            shutil.copyfileobj(sys.stdin.buffer, spool)
+        else:
+            with open(item, "rb") as stream:
+                shutil.copyfileobj(stream, spool)
+    return path, STDIN_NAME if item == STDIN else os.path.basename(item)
 
 
 def _refuse_twice(paths: list[str]) -> None:

@@ -49,11 +49,18 @@ def open_binary(path: str) -> BinaryIO:
 
 
 def size(path: str) -> int:
-    """Bytes of the file."""
-    if is_url(path):
-        system, inner = filesystem(path)
-        return int(system.size(inner))
-    return os.stat(path).st_size
+    """Bytes of the file.
+
+    Raises:
+        UsageError: it does not exist or cannot be read.
+    """
+    try:
+        if is_url(path):
+            system, inner = filesystem(path)
+            return int(system.size(inner))
+        return os.stat(path).st_size
+    except OSError as problem:
+        raise unreadable(path, problem) from problem
 
 
 def unreadable(path: str, problem: OSError) -> UsageError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from turnmill.executors.inline import inline
 from turnmill.files.disk import beside, sync_names, sync_tree, write_whole, writing
 from turnmill.files.inventory import MANIFEST, inventory, json_file, made_by
 from turnmill.steps.manifest import Manifest, built
-from turnmill.steps.shards import RESULT, RunShard, ShardResult, ShardTask, run_task, shard_folder
+from turnmill.steps.shards import RESULT, RunShard, ShardResult, ShardTask, clean, run_task, shard_folder
 from turnmill.steps.step import Step
 
 Finish = Callable[[Path, Sequence[ShardResult]], dict[str, Json]]
@@ -80,10 +79,11 @@ def build(
             return folder
         draft = beside(folder, "draft")
         with writing(draft):
-            _clean(draft, len(shards))
+            clean(draft, len(shards))
         tasks = [ShardTask(run_shard, shard, shard_folder(draft, index)) for index, shard in enumerate(shards)]
         results = _run_shards(step, tasks, engine)
         with writing(draft):
+            clean(draft, len(shards))
             _publish(step, draft, folder, results, finish)
     return folder
 
@@ -103,17 +103,6 @@ def _lease(folder: Path) -> Iterator[None]:
         if folder.exists():  # whoever waits for the lock finds the folder, so its name is needed no more
             beside(folder, "lock").unlink(missing_ok=True)
         lock.release()
-
-
-def _clean(draft: Path, shards: int) -> None:
-    """Keep of an earlier run's draft its finished shards alone."""
-    finished = {shard_folder(draft, index) for index in range(shards)}
-    shard_root = shard_folder(draft, 0).parent
-    shard_root.mkdir(parents=True, exist_ok=True)
-    leftovers = [path for path in draft.iterdir() if path != shard_root]
-    leftovers += [path for path in shard_root.iterdir() if path not in finished]
-    for path in leftovers:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _run_shards(step: Step, tasks: Sequence[ShardTask], engine: Engine) -> list[ShardResult]:

@@ -45,6 +45,16 @@ def shard_folder(step_folder: Path, index: int) -> Path:
     return step_folder / "shards" / f"{index:05d}"
 
 
+def clean(step_folder: Path, shards: int) -> None:
+    """Keep of a step's draft its finished shards alone."""
+    finished = {shard_folder(step_folder, index) for index in range(shards)}
+    root = shard_folder(step_folder, 0).parent
+    root.mkdir(parents=True, exist_ok=True)
+    leftovers = [path for path in (*step_folder.iterdir(), *root.iterdir()) if path not in finished | {root}]
+    for path in leftovers:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
 def run_task(task: ShardTask) -> ShardResult:
     """The shard's result: run now, or read where it was finished before.
 
@@ -62,7 +72,8 @@ def run_task(task: ShardTask) -> ShardResult:
             write_whole(draft / RESULT, json_file(msgspec.to_builtins(result)))
             sync_tree(draft)
             os.chmod(draft, 0o755)  # mkdtemp's folders are the owner's alone
-            os.rename(draft, task.folder)
+            if not stored.exists():  # a worker that outlived its killed run may have been first, with the same bytes
+                os.rename(draft, task.folder)
             sync_names(task.folder.parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)

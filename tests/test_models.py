@@ -220,7 +220,7 @@ def test_a_slow_tokenizer_says_how_to_convert_it(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("name", "message", "next_step"),
     [
-        ("{folder}l", r"no such model directory: '.*modell'\. Did you mean '.*model'\?", "--model smollm2"),
+        ("{folder}l", r"no such model directory: '.*modell'\. Did you mean '.*model'\?", "--model {folder}"),
         ("smollm", r"Did you mean 'smollm2'\?", "--model smollm2"),
         ("Qwen/Qwen3-0.6B", r"no such model directory", "hf download Qwen/Qwen3-0.6B --local-dir Qwen3-0.6B"),
         ("{folder}/tokenizer.json", r"is a file, expected a model directory", "--template {folder}/tokenizer.json"),

@@ -172,7 +172,8 @@ def _directory(name: str) -> Path:
     near = difflib.get_close_matches(str(path), [*beside, smollm2.NAME], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     looks_like_hub = name.count("/") == 1 and not name.startswith((".", "/", "~"))
-    next_step = f"hf download {name} --local-dir {path.name}" if looks_like_hub else f"--model {smollm2.NAME}"
+    nearest = f"--model {near[0] if near else smollm2.NAME}"
+    next_step = f"hf download {name} --local-dir {path.name}" if looks_like_hub and not near else nearest
     message = f"no such model directory: {name!r}.{hint} Expected a directory with tokenizer.json, or {smollm2.NAME!r}."
     raise UsageError(message, next_step=next_step)
 

@@ -179,6 +179,11 @@ def test_data_take_the_place_of_the_files_sources(run_yaml: Path) -> None:
     assert origins["sources.b.loss"] == "default"
 
 
+def test_a_dialect_needs_data_on_the_command_line(run_yaml: Path) -> None:
+    with pytest.raises(UsageError, match="--dialect is that of the data on the command line"):
+        load(run_yaml, dialect="alpaca")
+
+
 def test_shown_config_loads_as_itself(run_yaml: Path, write: Write) -> None:
     config, origins = load(run_yaml, [("render.template_kwargs", "{a: [1, 'on'], b: '#'}")])
     assert load(write("again.yaml", as_yaml(config)))[0] == config

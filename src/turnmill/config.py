@@ -119,6 +119,9 @@ def load(
     Raises:
         UsageError: not readable, not YAML, an unknown field, or a value of the wrong type.
     """
+    if dialect is not None and not data:
+        message = "--dialect is that of the data on the command line, and there is none: use --sources.NAME.dialect"
+        raise UsageError(message, next_step=SHOW_COMMAND)
     tree, origins = ({}, {}) if path is None else _read(Path(path))
     if data:
         for known in [known for known in origins if known[:1] == ("sources",)]:

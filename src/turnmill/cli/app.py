@@ -69,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
         result = verbs.main(args=list(arguments), prog_name="turnmill", standalone_mode=False)
         sys.stdout.flush()
     except TurnmillError as error:
-        return _fail(str(error), _whole_command(error.next_step, arguments), error.exit_code)
+        return _fail(str(error), whole_command(error.next_step, arguments), error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return error.exit_code
@@ -87,7 +87,7 @@ def run(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _whole_command(next_step: str | None, arguments: Sequence[str]) -> str | None:
+def whole_command(next_step: str | None, arguments: Sequence[str]) -> str | None:
     """The next command; where the error only knows a flag, this command line with that flag (the last one wins)."""
     if next_step is None or not next_step.startswith("--"):
         return next_step

@@ -95,6 +95,8 @@ def test_the_last_flag_of_a_field_wins() -> None:
         ("pack.on", "yes", "--pack.on: got 'yes', expected a valid boolean"),
         ("loss.turns", "al", "--loss.turns: got 'al', expected 'all' or 'last'"),
         ("dedup.by", "[near]", "--dedup.by.0: got 'near', expected 'exact'"),
+        ("fit.max_tokens", "0", "--fit.max_tokens: got 0, expected at least 1"),
+        ("split.fraction", "1.5", "--split.fraction: got 1.5, expected 0 to 1"),
         ("pack", "3", "--pack: got 3, expected an object"),
         ("sources.chat.dialect", "x", "--sources.chat.dialect: unknown source 'chat'. Known: none"),
         ("limit", "[", "--limit: not valid YAML: line 1, column 2: "),
@@ -124,6 +126,8 @@ def test_a_wrong_flag_is_one_line(dotted: str, text: str, message: str) -> None:
             "sources:\n- {name: a, data: x, health: {min_rows: no}}\n",
             ":2: sources.0.health.min_rows: got 'no', expected",
         ),
+        ("sources:\n- name: a\n  data: x\n  health: {max_rejected: 2}\n",
+         ":2: sources.0.health.max_rejected: got 2.0, expected 0 to 1"),
         ("sources: {a: x}\n", ":1: sources: got {'a': 'x'}, expected a valid array"),
         ("- a\n", ": got ['a'], expected a mapping of sections"),
         ("seed: 1\nseed: 2\n", ": not valid YAML: line 2, column 1: duplicate key 'seed'"),
@@ -134,7 +138,7 @@ def test_a_wrong_flag_is_one_line(dotted: str, text: str, message: str) -> None:
         ("seed: 1\n---\nseed: 2\n", ": not valid YAML: line 2, column 1: but found another document"),
         ("model:\n  special_tokens: {bos_token: 1}\n", ":2: model.special_tokens.bos_token: got 1, expected a valid"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_file_is_one_line_with_its_place(write: Write, text: str, message: str) -> None:
     path = write("run.yaml", text)
     with pytest.raises(UsageError) as caught:
@@ -173,6 +177,11 @@ def test_data_take_the_place_of_the_files_sources(run_yaml: Path) -> None:
     config, origins = load(run_yaml, data=["x/b.jsonl", "y/b.jsonl"])
     assert [source.name for source in config.sources] == ["b", "b-2"]
     assert origins["sources.b.loss"] == "default"
+
+
+def test_a_dialect_needs_data_on_the_command_line(run_yaml: Path) -> None:
+    with pytest.raises(UsageError, match="--dialect is that of the data on the command line"):
+        load(run_yaml, dialect="alpaca")
 
 
 def test_shown_config_loads_as_itself(run_yaml: Path, write: Write) -> None:

@@ -181,6 +181,16 @@ def test_what_the_tokenizer_adds(folder: Folder, post_processor: Any, before: An
         assert encoded == [*before, "end", *after]
 
 
+def test_stored_truncation_and_padding_are_taken_off(folder: Folder) -> None:
+    truncation = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}
+    padding = {
+        "strategy": {"Fixed": 5}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0, "pad_type_id": 0,
+        "pad_token": "<s>",
+    }  # fmt: skip
+    model = opened(folder(tokenizer={"truncation": truncation, "padding": padding}))
+    assert model.tokenizer().encode("end end end").tokens == ["end"] * 3
+
+
 def test_added_tokens_and_hash(folder: Folder) -> None:
     model = opened(folder())
     assert model.added_tokens[2] == AddedToken(2, "<|im_end|>", special=True)
@@ -220,7 +230,7 @@ def test_a_slow_tokenizer_says_how_to_convert_it(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("name", "message", "next_step"),
     [
-        ("{folder}l", r"no such model directory: '.*modell'\. Did you mean '.*model'\?", "--model smollm2"),
+        ("{folder}l", r"no such model directory: '.*modell'\. Did you mean '.*model'\?", "--model {folder}"),
         ("smollm", r"Did you mean 'smollm2'\?", "--model smollm2"),
         ("Qwen/Qwen3-0.6B", r"no such model directory", "hf download Qwen/Qwen3-0.6B --local-dir Qwen3-0.6B"),
         ("{folder}/tokenizer.json", r"is a file, expected a model directory", "--template {folder}/tokenizer.json"),
@@ -276,3 +286,29 @@ def test_templates_see_what_transformers_shows_them(folder: Folder, files: dict[
     ours = opened(directory)
     assert ours.special_tokens == theirs.special_tokens_map
     assert ours.template == theirs.get_chat_template()
+
+
+DECODED = {"content": "<think>", "special": False, "normalized": False, "lstrip": False, "rstrip": False,
+           "single_word": False}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        CONFIG,
+        CONFIG | {"added_tokens_decoder": {"5": DECODED}},
+        CONFIG | {"added_tokens_decoder": {"2": DECODED | {"content": "<|im_end|>", "lstrip": True}}},
+        CONFIG | {"pad_token": "<pad>", "extra_special_tokens": ["<think>", "end"]},
+        CONFIG | {"pad_token": "<pad>", "added_tokens_decoder": {"7": DECODED}},
+    ],
+)
+def test_tokens_are_those_of_transformers(folder: Folder, config: dict[str, Any]) -> None:
+    from transformers import PreTrainedTokenizerFast
+
+    directory = folder({"tokenizer_config.json": config})
+    theirs = PreTrainedTokenizerFast.from_pretrained(directory)
+    model = opened(directory)
+    ours = model.tokenizer()
+    for text in ("end <think> x", "end  <|im_end|> end", "<pad>end</s>"):
+        assert ours.encode(text, add_special_tokens=False).ids == theirs.encode(text, add_special_tokens=False)
+    assert {token.content: token.id for token in model.added_tokens} == theirs.get_added_vocab()

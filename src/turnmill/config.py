@@ -12,19 +12,22 @@ import difflib
 import hashlib
 import json
 import re
-import types
-import typing
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import reduce
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from turnmill import options
+from turnmill.config_tree import TreeOrigins, conformed, override, place_of
 from turnmill.conversation import canonical_json
-from turnmill.errors import UnknownName, UsageError, quote
+from turnmill.errors import UsageError, quote
 from turnmill.yaml_values import KeyPath, dump_yaml, load_yaml
+
+SCHEMA_COMMAND = "turnmill config schema"
+SHOW_COMMAND = "turnmill config show"
 
 Origins = dict[str, str]
 """Dotted path of a field → `default`, `flag`, `argument`, or `FILE:LINE`."""
@@ -75,6 +78,21 @@ class Config(BaseModel):
         return _validated({"health": {**dataclasses.asdict(self.health), **source.health}}, {}).health
 
 
+BOUNDS: dict[str, tuple[float, float]] = {
+    "limit": (1, inf),
+    "workers": (1, inf),
+    "read.max_record_bytes": (1, inf),
+    "check.max_turn_characters": (1, inf),
+    "check.max_observation_characters": (1, inf),
+    "health.max_rejected": (0, 1),
+    "health.min_rows": (0, inf),
+    "split.fraction": (0, 1),
+    "split.rows": (0, inf),
+    "fit.max_tokens": (1, inf),
+}
+"""Least and greatest value of the fields that have one."""
+
+
 class FieldHelp(NamedTuple):
     """One field as `--help` lists it."""
 
@@ -101,6 +119,9 @@ def load(
     Raises:
         UsageError: not readable, not YAML, an unknown field, or a value of the wrong type.
     """
+    if dialect is not None and not data:
+        message = "--dialect is that of the data on the command line, and there is none: use --sources.NAME.dialect"
+        raise UsageError(message, next_step=SHOW_COMMAND)
     tree, origins = ({}, {}) if path is None else _read(Path(path))
     if data:
         for known in [known for known in origins if known[:1] == ("sources",)]:
@@ -108,7 +129,7 @@ def load(
         tree["sources"] = sources_of(data, dialect)
         origins[("sources",)] = "argument"
     for dotted, text in overrides:
-        tree = _override(tree, origins, dotted, text)
+        tree = override(tree, Config, origins, dotted, text)
     config = _validated(tree, origins)
     _check_sources(config, origins)
     return config, dict(_origins_of_fields(config, origins))
@@ -178,19 +199,19 @@ def _name_and_path(argument: str) -> tuple[str, str]:
     return ("stdin" if argument == "-" else stem or "data"), argument
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[KeyPath, str]]:
+def _read(path: Path) -> tuple[dict[str, Any], TreeOrigins]:
     try:
         text = path.read_text("utf-8-sig")
     except FileNotFoundError:
         near = difflib.get_close_matches(path.name, _names_beside(path), n=1)
         hint = f" Did you mean {str(path.with_name(near[0]))!r}?" if near else ""
-        raise UsageError(f"no such config file: {str(path)!r}.{hint}", next_step="turnmill config show") from None
+        raise UsageError(f"no such config file: {str(path)!r}.{hint}", next_step=SHOW_COMMAND) from None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the config file {str(path)!r}: {error}") from error
     tree, lines = load_yaml(text, str(path))
     if tree is not None and not isinstance(tree, dict):
         message = f"{path}: got {quote(tree)}, expected a mapping of sections"
-        raise UsageError(message, next_step="turnmill config show")
+        raise UsageError(message, next_step=SHOW_COMMAND)
     return tree or {}, {key: f"{path}:{line}" for key, line in lines.items()}
 
 
@@ -198,133 +219,22 @@ def _names_beside(path: Path) -> list[str]:
     return [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
 
 
-def _override(tree: dict[str, Any], origins: dict[KeyPath, str], dotted: str, text: str) -> dict[str, Any]:
-    """The tree with one field set to a value as typed."""
-    where = f"--{dotted}"
-    keys = dotted.split(".")
-    if keys[0] == "sources" and len(keys) > 1:
-        keys[1:] = _source_keys(tree.get("sources"), keys[1:], where)
-    hint: Any = Config
-    for number, key in enumerate(keys):
-        hint = _type_of(hint, key, keys[:number], where)
-    origins[tuple(keys)] = "flag"
-    changed: dict[str, Any] = _replaced(tree, keys, _typed(text, hint, where), where)
-    return changed
-
-
-def _replaced(node: Any, keys: list[str], value: Any, where: str) -> Any:
-    if not keys:
-        return value
-    key, *rest = keys
-    if isinstance(node, list):
-        if not key.isdecimal() or int(key) >= len(node):
-            raise UsageError(f"{where}: no item {quote(key)}, expected a number under {len(node)}")
-        return [_replaced(item, rest, value, where) if str(n) == key else item for n, item in enumerate(node)]
-    if node is not None and not isinstance(node, dict):
-        raise UsageError(f"{where}: the config has {quote(node)} there, expected a mapping")
-    mapping = node or {}
-    return {**mapping, key: _replaced(mapping.get(key), rest, value, where)}
-
-
-def _source_keys(sources: Any, keys: list[str], where: str) -> list[str]:
-    """The keys with the source's name, which may hold dots, replaced by its number."""
-    listed = sources if isinstance(sources, list) else []
-    names = [str(source.get("name")) for source in listed if isinstance(source, dict)]
-    for end in range(len(keys), 0, -1):
-        name = ".".join(keys[:end])
-        if name in names:
-            return [str(names.index(name)), *keys[end:]]
-    if keys[0].isdecimal() and int(keys[0]) < len(names):
-        return keys
-    raise _placed(UnknownName("source", keys[0], names), where)
-
-
-def _typed(text: str, hint: Any, where: str) -> Any:
-    """A flag's value: text where the field wants text, else YAML."""
-    if _without_none(hint) is str:
-        return None if text == "null" and hint is not str else text
-    return load_yaml(text, where)[0]
-
-
-@cache
-def _types_of(section: Any) -> dict[str, Any]:
-    """Field → type of a section, or of the whole config."""
-    names = Config.model_fields if section is Config else _field_names(section)
-    hints = typing.get_type_hints(section)
-    return {name: hints[name] for name in names}
-
-
-def _is_section(hint: Any) -> bool:
-    return hint is Config or dataclasses.is_dataclass(hint)
-
-
-def _without_none(hint: Any) -> Any:
-    """`X` of `X | None`; another type as it is."""
-    if not isinstance(hint, types.UnionType):
-        return hint
-    kinds = [kind for kind in typing.get_args(hint) if kind is not types.NoneType]
-    return kinds[0] if len(kinds) == 1 else hint
-
-
-def _type_of(hint: Any, key: str, parents: Sequence[str], where: str) -> Any:
-    """The type of what `key` names in a value of type `hint`."""
-    hint = _without_none(hint)
-    if _is_section(hint):
-        if key not in _types_of(hint):
-            raise _placed(_unknown_field(key, parents, hint), where)
-        return _types_of(hint)[key]
-    arguments = typing.get_args(hint)
-    if typing.get_origin(hint) is tuple:
-        return arguments[0]
-    if typing.get_origin(hint) is dict:
-        return arguments[1]
-    if hint is Any:
-        return Any
-    raise UsageError(f"{where}: {'.'.join(parents)} is one value and has no fields")
-
-
-def _unknown_field(key: str, parents: Sequence[str], section: Any) -> UnknownName:
-    what = f"{parents[0].removesuffix('s')} field" if parents else "section"
-    if parents and parents[0] != "sources":
-        what = f"{parents[0]} field"
-    return UnknownName(what, key, _types_of(section), next_step="turnmill config schema")
-
-
-def _placed(error: UsageError, where: str) -> UsageError:
-    """The same error, saying where it is."""
-    return UsageError(f"{where}: {error.message}", next_step=error.next_step)
-
-
-def _conformed(value: Any, hint: Any, path: KeyPath, origins: dict[KeyPath, str]) -> Any:
-    """The tree with empty sections as {} and a single text as the list it stands for.
-
-    Raises:
-        UsageError: a key that is no field.
-    """
-    hint = _without_none(hint)
-    if _is_section(hint) and (value is None or isinstance(value, dict)):
-        fields = {}
-        for key, item in (value or {}).items():
-            kind = _type_of(hint, key, path, _place((*path, key), origins))
-            fields[key] = _conformed(item, kind, (*path, key), origins)
-        return fields
-    if typing.get_origin(hint) is tuple:
-        kind = typing.get_args(hint)[0]
-        items = [value] if isinstance(value, str) and not _is_section(kind) else value
-        if isinstance(items, list):
-            return [_conformed(item, kind, (*path, str(n)), origins) for n, item in enumerate(items)]
-    return value
-
-
-def _validated(tree: dict[str, Any], origins: dict[KeyPath, str]) -> Config:
-    conformed = _conformed(tree, Config, (), origins)
+def _validated(tree: dict[str, Any], origins: TreeOrigins) -> Config:
+    checked = conformed(tree, Config, (), origins)
     try:
-        return Config.model_validate_json(json.dumps(conformed))
+        config = Config.model_validate_json(json.dumps(checked))
     except ValidationError as error:
         raise _wrong_value(error, origins) from None
+    for dotted, (least, greatest) in BOUNDS.items():
+        path = tuple(dotted.split("."))
+        value: Any = reduce(getattr, path, config)
+        if value is not None and not least <= value <= greatest:
+            expected = f"at least {least}" if greatest == inf else f"{least} to {greatest}"
+            raise UsageError(f"{place_of(path, origins)}: got {value}, expected {expected}", next_step=SCHEMA_COMMAND)
+    return config
 
 
-def _wrong_value(error: ValidationError, origins: dict[KeyPath, str]) -> UsageError:
+def _wrong_value(error: ValidationError, origins: TreeOrigins) -> UsageError:
     """One line for the first of pydantic's errors."""
     first, *others = error.errors(include_url=False)
     path = tuple(str(key) for key in first["loc"])
@@ -333,41 +243,26 @@ def _wrong_value(error: ValidationError, origins: dict[KeyPath, str]) -> UsageEr
     if found == "nothing":
         expected = "a value"
     rest = f" ({len(others)} more like it)" if others else ""
-    return UsageError(
-        f"{_place(path, origins)}: got {found}, expected {expected}{rest}", next_step="turnmill config schema"
-    )
+    return UsageError(f"{place_of(path, origins)}: got {found}, expected {expected}{rest}", next_step=SCHEMA_COMMAND)
 
 
-def _place(path: KeyPath, origins: dict[KeyPath, str]) -> str:
-    """`FILE:LINE: dotted.path`, or the flag, of a value."""
-    dotted = ".".join(path)
-    for end in range(len(path), 0, -1):
-        origin = origins.get(path[:end])
-        if origin == "flag":
-            return f"--{dotted}"
-        if origin is not None and origin != "argument":
-            return f"{origin}: {dotted}"
-    inside = [known for known, origin in origins.items() if origin == "flag" and known[: len(path)] == path]
-    return f"--{'.'.join(inside[0])}" if inside else dotted
-
-
-def _check_sources(config: Config, origins: dict[KeyPath, str]) -> None:
+def _check_sources(config: Config, origins: TreeOrigins) -> None:
     """Names differ, and the sections that a source overrides hold."""
     seen: dict[str, int] = {}
     for number, source in enumerate(config.sources):
-        place = _place(("sources", str(number), "name"), origins)
+        place = place_of(("sources", str(number), "name"), origins)
         if not source.name or seen.setdefault(source.name, number) != number:
             message = f"{place}: got {quote(source.name)}, expected a name that no other source has"
-            raise UsageError(message, next_step="turnmill config show")
+            raise UsageError(message, next_step=SHOW_COMMAND)
         try:
             config.loss_of(source)
             config.health_of(source)
         except UsageError as error:
-            where = _place(("sources", str(number)), origins)
+            where = place_of(("sources", str(number)), origins)
             raise UsageError(f"{where}.{error.message}", next_step=error.next_step) from None
 
 
-def _origins_of_fields(config: Config, origins: dict[KeyPath, str]) -> Iterator[tuple[str, str]]:
+def _origins_of_fields(config: Config, origins: TreeOrigins) -> Iterator[tuple[str, str]]:
     """The origin of each field; of a source's fields by the source's name."""
     for name, value in config:
         if name == "sources":
@@ -380,7 +275,7 @@ def _origins_of_fields(config: Config, origins: dict[KeyPath, str]) -> Iterator[
             yield name, _origin((name,), origins)
 
 
-def _origin(path: KeyPath, origins: dict[KeyPath, str]) -> str:
+def _origin(path: KeyPath, origins: TreeOrigins) -> str:
     """The origin of a field: its own, or that of a value inside it; flags go first."""
     inside = [origin for known, origin in origins.items() if known[: len(path)] == path]
     if "flag" in inside:

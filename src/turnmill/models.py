@@ -1,52 +1,28 @@
-"""The only reader of a model directory: tokenizer, chat templates, special tokens, stop tokens, context length.
-
-Precedence is that of transformers: `chat_template.jinja` before `tokenizer_config.json` (a text, or a list of named
-ones), `additional_chat_templates/*.jinja` beside either, `chat_template.json` where there is nothing else; special
-tokens of `special_tokens_map.json` only where `tokenizer_config.json` has no `added_tokens_decoder`.
-"""
+"""What turnmill knows of a model: tokenizer, chat template, special tokens, stop tokens, context length."""
 
 from __future__ import annotations
 
 import difflib
 import hashlib
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from turnmill import smollm2
 from turnmill.errors import UnknownName, UsageError
+from turnmill.model_directory import AddedToken, ModelFiles, added_around, read_text
 from turnmill.options import Model
 from turnmill.stops import stops_of
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+ADDED_TOKEN_FLAGS = ("special", "normalized", "lstrip", "rstrip", "single_word")
 OWN_TEMPLATES = Path(__file__).parent / "render" / "templates"
-NAMED_SPECIAL_TOKENS = (
-    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
-)  # fmt: skip
-"""The variables that every tokenizer gives its template; others end in `_token`, too."""
-CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "n_ctx")
-MAX_SANE_CONTEXT = 10**9
-"""Transformers writes a model_max_length of 10**30 for "unknown"."""
-SLOW_TOKENIZERS = ("tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tiktoken.model")
-
-
-class AddedToken(msgspec.Struct, frozen=True):
-    """A token beside the vocabulary, found in text as a whole."""
-
-    id: int
-    content: str
-    special: bool = False
-    normalized: bool = False
-    lstrip: bool = False
-    rstrip: bool = False
-    single_word: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +45,9 @@ class LoadedModel:
     tokenizer_path: Path | None = None
     """`tokenizer.json`; None for a bare template."""
     added_tokens: tuple[AddedToken, ...] = ()
+    """Tokens that are found in text as a whole, whatever the vocabulary says."""
+    declared_tokens: tuple[AddedToken, ...] = ()
+    """Those of them that stand in `tokenizer_config.json` alone."""
     added_before: tuple[str, ...] = ()
     """Tokens that the tokenizer puts before a plain text (its BOS, where it adds one)."""
     added_after: tuple[str, ...] = ()
@@ -78,24 +57,34 @@ class LoadedModel:
 
     @cached_property
     def tokenizer_sha256(self) -> str | None:
-        """Hash of `tokenizer.json` (64 hex digits), None for a bare template."""
-        path = self.tokenizer_path
-        return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
+        """Hash of `tokenizer.json` and the declared tokens (64 hex digits), None for a bare template."""
+        if self.tokenizer_path is None:
+            return None
+        content = hashlib.sha256(self.tokenizer_path.read_bytes())
+        if self.declared_tokens:
+            content.update(msgspec.json.encode(self.declared_tokens))
+        return content.hexdigest()
 
     def tokenizer(self) -> Tokenizer:
-        """The tokenizer, loaded anew.
+        """The tokenizer as transformers would use it, loaded anew: without stored truncation or padding.
 
         Raises:
             UsageError: there is none, or `tokenizer.json` is none.
         """
-        from tokenizers import Tokenizer
+        import tokenizers
 
         if self.tokenizer_path is None:
             raise UsageError(f"{self.name} is a template without a tokenizer; tokens need a model (--model DIR)")
         try:
-            return Tokenizer.from_file(str(self.tokenizer_path))
+            tokenizer = tokenizers.Tokenizer.from_file(str(self.tokenizer_path))
         except Exception as error:  # the Rust side raises bare Exception for whatever it cannot read
             raise UsageError(f"cannot load {str(self.tokenizer_path)!r}: {error}") from error
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        for token in self.declared_tokens:
+            flags = {name: getattr(token, name) for name in ADDED_TOKEN_FLAGS}
+            tokenizer.add_tokens([tokenizers.AddedToken(token.content, **flags)])
+        return tokenizer
 
 
 def open_model(model: Model) -> LoadedModel:
@@ -110,13 +99,15 @@ def open_model(model: Model) -> LoadedModel:
             raise UsageError(message, next_step="--model smollm2")
         return open_template(model.template, model.special_tokens)
     directory = _directory(model.name_or_path)
-    files = _Files(directory)
+    files = ModelFiles(directory)
     templates = dict(files.templates())
     template, origin = _chosen_template(model, templates, files)
     special_tokens = {**files.special_tokens(), **model.special_tokens}
     eos, eos_origin = files.eos(special_tokens)
     own_eos = {model.special_tokens["eos_token"]} if "eos_token" in model.special_tokens else set()
-    before, after = _added_around(files.tokenizer.post_processor)
+    before, after = added_around(files.tokenizer.post_processor)
+    declared = files.declared_tokens()
+    added = {token.id: token for token in (*files.tokenizer.added_tokens, *declared)}
     return LoadedModel(
         name=model.name_or_path,
         template=template,
@@ -126,7 +117,8 @@ def open_model(model: Model) -> LoadedModel:
         eos_origin=eos_origin,
         templates=templates,
         tokenizer_path=files.tokenizer_path,
-        added_tokens=tuple(files.tokenizer.added_tokens),
+        added_tokens=tuple(added.values()),
+        declared_tokens=tuple(declared),
         added_before=before,
         added_after=after,
         context_tokens=files.context_tokens(),
@@ -172,12 +164,13 @@ def _directory(name: str) -> Path:
     near = difflib.get_close_matches(str(path), [*beside, smollm2.NAME], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     looks_like_hub = name.count("/") == 1 and not name.startswith((".", "/", "~"))
-    next_step = f"hf download {name} --local-dir {path.name}" if looks_like_hub else f"--model {smollm2.NAME}"
+    nearest = f"--model {near[0] if near else smollm2.NAME}"
+    next_step = f"hf download {name} --local-dir {path.name}" if looks_like_hub and not near else nearest
     message = f"no such model directory: {name!r}.{hint} Expected a directory with tokenizer.json, or {smollm2.NAME!r}."
     raise UsageError(message, next_step=next_step)
 
 
-def _chosen_template(model: Model, templates: dict[str, str], files: _Files) -> tuple[str, str]:
+def _chosen_template(model: Model, templates: dict[str, str], files: ModelFiles) -> tuple[str, str]:
     if model.template is not None:
         return _template_by_name(model.template, templates)
     if model.name_or_path == smollm2.NAME:
@@ -205,164 +198,4 @@ def _template_by_name(name: str, templates: Mapping[str, str]) -> tuple[str, str
     if not path.is_file():
         known = [*templates, *own_templates()]
         raise UnknownName("template", name, known, next_step="--template FILE.jinja")
-    return _text(path), str(path)
-
-
-class _TokenizerFile(msgspec.Struct):
-    """What is read of `tokenizer.json`."""
-
-    model: msgspec.Raw
-    added_tokens: list[AddedToken] = []
-    post_processor: Any = None
-
-
-class _Vocabulary(msgspec.Struct):
-    vocab: dict[str, int] | list[Any]
-
-
-class _Files:
-    """The files of one model directory, each read once."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.tokenizer_path = self._tokenizer_path()
-        self.tokenizer = _tokenizer_file(self.tokenizer_path)
-        self.tokenizer_config = self._json("tokenizer_config.json")
-        self.config = self._json("config.json")
-        self.generation_config = self._json("generation_config.json")
-        self.template_origin = ""
-
-    def templates(self) -> Iterator[tuple[str, str]]:
-        """Name and source of each template; `template_origin` says where the default came from."""
-        declared = self.tokenizer_config.get("chat_template")
-        if isinstance(declared, str):
-            yield self._default(declared, "tokenizer_config.json")
-        elif isinstance(declared, list):
-            self.template_origin = "tokenizer_config.json"
-            yield from ((entry["name"], entry["template"]) for entry in declared)
-        elif (legacy := self._json("chat_template.json").get("chat_template")) is not None:
-            yield self._default(legacy, "chat_template.json")
-        if (path := self.directory / "chat_template.jinja").is_file():
-            yield self._default(_text(path), "chat_template.jinja")
-        for path in sorted((self.directory / "additional_chat_templates").glob("*.jinja")):
-            yield path.stem, _text(path)
-
-    def special_tokens(self) -> dict[str, str]:
-        """Template variable → token, as transformers gives them to the template."""
-        config = dict(self.tokenizer_config)
-        if "added_tokens_decoder" not in config:
-            config |= self._json("special_tokens_map.json")
-        named = dict(_named_tokens(config))
-        for key in ("model_specific_special_tokens", "extra_special_tokens"):
-            if isinstance(config.get(key), dict):
-                named |= {name: _content(token) for name, token in config[key].items()}
-        return {name: token for name, token in named.items() if token is not None}
-
-    def eos(self, special_tokens: Mapping[str, str]) -> tuple[frozenset[str], str]:
-        """The stop tokens as text, and which file says so."""
-        nested = self.config.get("text_config") or {}
-        for origin, ids in (
-            ("generation_config.json", self.generation_config.get("eos_token_id")),
-            ("config.json", self.config.get("eos_token_id", nested.get("eos_token_id"))),
-        ):
-            tokens = self._tokens(ids)
-            if tokens:
-                return tokens, origin
-        token = special_tokens.get("eos_token")
-        return (frozenset({token}), "eos_token") if token else (frozenset(), "nothing known")
-
-    def context_tokens(self) -> int | None:
-        """Positions of the model, else the tokenizer's sane `model_max_length`."""
-        for config in (self.config, self.config.get("text_config") or {}):
-            for key in CONTEXT_KEYS:
-                if isinstance(config.get(key), int):
-                    return int(config[key])
-        limit = self.tokenizer_config.get("model_max_length")
-        return int(limit) if isinstance(limit, int | float) and limit < MAX_SANE_CONTEXT else None
-
-    def _default(self, template: str, origin: str) -> tuple[str, str]:
-        self.template_origin = origin
-        return "default", template
-
-    def _tokens(self, ids: Any) -> frozenset[str]:
-        wanted = {ids} if isinstance(ids, int) else set(ids or ())
-        found = {token.id: token.content for token in self.tokenizer.added_tokens if token.id in wanted}
-        if wanted - found.keys():
-            vocabulary = msgspec.json.decode(self.tokenizer.model, type=_Vocabulary).vocab
-            pairs = (
-                vocabulary.items() if isinstance(vocabulary, dict) else ((e[0], i) for i, e in enumerate(vocabulary))
-            )
-            found = {number: token for token, number in pairs if number in wanted} | found
-        return frozenset(found.values())
-
-    def _tokenizer_path(self) -> Path:
-        path = self.directory / "tokenizer.json"
-        if path.is_file():
-            return path
-        slow = [name for name in SLOW_TOKENIZERS if (self.directory / name).is_file()]
-        found = f"only {', '.join(slow)}" if slow else "none"
-        convert = "from transformers import AutoTokenizer as T; T.from_pretrained('{0}').save_pretrained('{0}')"
-        raise UsageError(
-            f"{str(self.directory)!r} has no tokenizer.json (found {found})",
-            next_step=f'python -c "{convert.format(self.directory)}"' if slow else f"ls {self.directory}",
-        )
-
-    def _json(self, name: str) -> dict[str, Any]:
-        """A JSON object in the directory, {} where there is no such file."""
-        path = self.directory / name
-        if not path.is_file():
-            return {}
-        try:
-            value = json.loads(_text(path))
-        except json.JSONDecodeError as error:
-            raise UsageError(f"{str(path)!r} is not valid JSON: {error}") from error
-        if not isinstance(value, dict):
-            raise UsageError(f"{str(path)!r} holds a {type(value).__name__}, expected a JSON object")
-        return value
-
-
-def _named_tokens(config: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
-    for name, token in config.items():
-        if name in NAMED_SPECIAL_TOKENS or name.endswith("_token"):
-            yield name, _content(token)
-
-
-def _content(token: Any) -> str | None:
-    """Text of a token that a config gives as text or as an object; None for what is no token."""
-    if isinstance(token, dict):
-        token = token.get("content")
-    return token if isinstance(token, str) else None
-
-
-def _tokenizer_file(path: Path) -> _TokenizerFile:
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=_TokenizerFile)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {str(path)!r}: {error}") from error
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {str(path)!r}: {error}") from error
-
-
-def _added_around(post_processor: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a tokenizer's post-processor puts before and after a single text."""
-    kind = (post_processor or {}).get("type")
-    if kind == "Sequence":
-        around = [_added_around(part) for part in post_processor["processors"]]
-        return next((found for found in around if found != ((), ())), ((), ()))
-    if kind in {"BertProcessing", "RobertaProcessing"}:
-        return (post_processor["cls"][0],), (post_processor["sep"][0],)
-    if kind != "TemplateProcessing":
-        return (), ()
-    pieces = post_processor["single"]
-    at = next((index for index, piece in enumerate(pieces) if "Sequence" in piece), len(pieces))
-    tokens = post_processor["special_tokens"]
-    before, after = (
-        tuple(token for piece in part for token in tokens[piece["SpecialToken"]["id"]]["tokens"])
-        for part in (pieces[:at], pieces[at + 1 :])
-    )
-    return before, after
+    return read_text(path), str(path)

@@ -3,13 +3,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
 
 from turnmill import __version__
+from turnmill.cli.app import whole_command
 
-Turnmill = Callable[..., object]
 ENTRY = "from turnmill.cli.app import main; main()"
 
 
@@ -47,6 +46,18 @@ def test_a_usage_error_ends_with_the_next_command(turnmill, arguments, message, 
     assert (answer.code, answer.out) == (2, "")
     assert answer.err.startswith(message)
     assert answer.next_step == next_step
+
+
+@pytest.mark.parametrize(
+    ("next_step", "command"),
+    [
+        ("--model smollm2", "turnmill explain 'my rows.jsonl' 3 --model smollm2"),
+        ("turnmill list dialects", "turnmill list dialects"),
+        (None, None),
+    ],
+)
+def test_a_flag_as_next_step_completes_the_command_line(next_step, command) -> None:
+    assert whole_command(next_step, ["explain", "my rows.jsonl", "3"]) == command
 
 
 def test_a_closed_pipe_is_quiet() -> None:

@@ -14,6 +14,12 @@ def explain(call: Invocation, html: str | None) -> tuple[Invocation, str | None]
     return call, html
 
 
+@configured("model")
+def configured_template(call: Invocation) -> tuple[Invocation, None]:
+    """Show the template."""
+    return call, None
+
+
 def invoke(*arguments: str) -> tuple[Invocation, str | None]:
     return explain.main(list(arguments), prog_name="explain", standalone_mode=False)
 
@@ -45,6 +51,18 @@ def test_a_yaml_file_is_the_config(write) -> None:
 def test_a_missing_trailing_argument_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="explain needs ROW after the data"):
         invoke()
+
+
+def test_sources_are_needed_where_they_are_read() -> None:
+    with click.Context(explain), pytest.raises(UsageError, match="no data given"):
+        _ = invoke("1")[0].sources
+
+
+def test_special_tokens_are_json() -> None:
+    call, _ = configured_template.main(
+        ["--special-tokens", '{"bos_token": "<s>"}'], prog_name="template", standalone_mode=False
+    )
+    assert call.config.model.special_tokens == {"bos_token": "<s>"}
 
 
 def test_a_short_option_belongs_to_its_section() -> None:

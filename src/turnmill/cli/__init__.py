@@ -14,7 +14,7 @@ A module of this package that defines `command` is a verb; the first line of its
     def command(call: Invocation, everything: bool) -> None:
         from turnmill.verbs.check import run  # heavy: only when the verb runs
 
-        for verdict in run(call.config):
+        for verdict in run(call.config, call.sources):
             write_json(verdict) if call.json else write(verdict.line)
 
 `configured` gives it `[CONFIG.yaml | DATA...] [--section.field VALUE]... [--json]`, the short forms of the sections it

@@ -6,6 +6,7 @@ import ast
 import importlib
 import os
 import pkgutil
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,7 +69,7 @@ def run(arguments: Sequence[str]) -> int:
         result = verbs.main(args=list(arguments), prog_name="turnmill", standalone_mode=False)
         sys.stdout.flush()
     except TurnmillError as error:
-        return _fail(str(error), error.next_step, error.exit_code)
+        return _fail(str(error), whole_command(error.next_step, arguments), error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return error.exit_code
@@ -84,6 +85,13 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return result if isinstance(result, int) else 0
+
+
+def whole_command(next_step: str | None, arguments: Sequence[str]) -> str | None:
+    """The next command; where the error only knows a flag, this command line with that flag (the last one wins)."""
+    if next_step is None or not next_step.startswith("--"):
+        return next_step
+    return f"turnmill {shlex.join(arguments)} {next_step}"
 
 
 def _fail(message: str, next_step: str | None, exit_code: int) -> int:

@@ -13,6 +13,7 @@ from turnmill.errors import UsageError
 
 if TYPE_CHECKING:
     from turnmill.config import Config, Origins
+    from turnmill.options import Source
 
 CONFIG_SUFFIXES = (".yaml", ".yml")
 """A first argument that ends so is the config, any other is data."""
@@ -38,6 +39,7 @@ class Shorthand(NamedTuple):
 SHORTHANDS = (
     Shorthand("--model", "model.name_or_path", "DIR|smollm2"),
     Shorthand("--template", "model.template", "FILE|NAME"),
+    Shorthand("--special-tokens", "model.special_tokens", "JSON"),
     Shorthand("--max-tokens", "fit.max_tokens", "N"),
     Shorthand("--limit", "limit", "N"),
     Shorthand("--seed", "seed", "N"),
@@ -57,6 +59,18 @@ class Invocation:
     trailing: tuple[str, ...]
     """The values of the verb's own last arguments (`explain DATA ROW`)."""
     json: bool
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """The sources, at least one.
+
+        Raises:
+            UsageError: neither data nor a config with sources was given.
+        """
+        if not self.config.sources:
+            path = click.get_current_context().command_path
+            raise UsageError("no data given: expected DATA, or a config with sources", next_step=f"{path} --help")
+        return self.config.sources
 
 
 class ConfiguredCommand(click.Command):

@@ -199,6 +199,7 @@ def test_tool_definitions(tools, code):
     [
         ({"enable_thinking": "/think"}, True),
         ({"enable_thinking": True, "reasoning_effort": "high", "whatever": [1, None]}, True),
+        ({"thinking_budget": None, "documents": []}, True),
         ({"enable_thinking": 1}, False),
         ({"thinking_budget": True}, False),
         ({"documents": "none"}, False),

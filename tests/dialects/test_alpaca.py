@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turnmill.dialects import Mapping, Reading, convert, dialects
 from turnmill.dialects.neutral import neutral_turns
@@ -66,3 +68,14 @@ def test_columns_are_mapped():
 def test_texts_are_numbered_history_first():
     record = {"system": "s", "history": [["q1", "a1"]], "instruction": "i", "output": "o"}
     assert [message.recorded for message in read(record).messages] == [-1, 0, 1, 2, 3]
+
+
+@given(st.text(), st.text(), st.text())
+def test_no_character_of_plain_text_changes(instruction, question, answer):
+    record = {"instruction": instruction, "output": answer, "history": [[question, answer]]}
+    assert [message.text for message in read(record).messages] == [
+        question,
+        answer,
+        *([instruction] if instruction else []),
+        answer,
+    ]

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from turnmill.contract import check
 from turnmill.conversation import NOT_RECORDED
@@ -129,3 +131,9 @@ def test_tags_that_do_not_fit_the_file_reject_its_rows():
     with pytest.raises(Rejected) as caught:
         read(HUMAN, GPT, reading=Reading(Mapping(tags={"role": "speaker"})))
     assert caught.value.code == "no-speaker"
+
+
+@given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=4))
+def test_no_character_of_plain_text_changes(pairs):
+    turns = [turn(who, text) for pair in pairs for who, text in zip(("human", "gpt"), pair, strict=True)]
+    assert [message.text for message in read(*turns).messages] == [text for pair in pairs for text in pair]

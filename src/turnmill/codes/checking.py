@@ -130,7 +130,7 @@ CHECKING: dict[str, Code] = {
     ),
     "tool-name-invalid": Code(
         "check",
-        "A tool's name holds something else than letters, digits and _ . : -",
+        "A tool's name holds something else than letters, digits and `_.:-`.",
         '{"name": "get weather"}',
         "Rename the tool in definitions and calls.",
     ),

@@ -19,7 +19,7 @@ KWARG_TYPES: dict[str, tuple[type, ...]] = {
     "python_tools": (list,),
     "xml_tools": (list,),
 }
-"""Template arguments whose type public templates rely on; others pass as they are."""
+"""Template arguments whose type public templates rely on; others, and null, pass as they are."""
 
 RESERVED_KWARGS = frozenset(
     {"messages", "conversation", "chat_template", "tokenize", "padding", "truncation", "max_length", "return_dict",
@@ -77,11 +77,16 @@ def require_template_kwargs(kwargs: dict[str, Json]) -> None:
         if name in RESERVED_KWARGS:
             raise Rejected("template-kwargs-invalid", f"a row must not set {name!r}")
         types = KWARG_TYPES.get(name)
-        if types and (not isinstance(value, types) or (isinstance(value, bool) and bool not in types)):
+        if types and not _is_one_of(value, types):
             wanted = " or ".join(kind.__name__ for kind in types)
             raise Rejected("template-kwargs-invalid", f"{name!r} is {quote(value)}; expected {wanted}")
     if kwargs:
         _require_json(kwargs, "template-kwargs-invalid", "the template arguments")
+
+
+def _is_one_of(value: Json, types: tuple[type, ...]) -> bool:
+    """Whether a value is null or of one of the types; a truth value is no number here."""
+    return value is None or (isinstance(value, types) and (bool in types or not isinstance(value, bool)))
 
 
 def _require_json(value: Json, code: str, what: str) -> None:

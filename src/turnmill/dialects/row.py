@@ -90,6 +90,8 @@ def read_row(fields: Fields, utterances: list[Utterance], reading: Reading) -> C
     meta = _train_turns(fields, utterances)
     spoken = [said for said in utterances if said.text or said.tools is None or said.role == "assistant"]
     messages = (*_system(fields, spoken, reading), *assemble(spoken, reading.counts))
+    if any("\0" in message.text for message in messages):
+        reading.counts["read/nul-in-text"] += 1
     settle_thinking(kwargs, messages, reading.counts)
     source_id = _source_id(fields)
     meta |= _kept_columns(fields, reading)

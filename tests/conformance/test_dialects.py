@@ -1,0 +1,85 @@
+"""What every dialect promises, over the whole registry: a record is converted or rejected, never more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from turnmill.codes import CODES
+from turnmill.contract import check
+from turnmill.conversation import Conversation
+from turnmill.dialects import Reading, convert, dialects
+from turnmill.dialects.neutral import neutral_turns
+from turnmill.errors import Rejected
+
+WORDS = st.sampled_from(
+    ["", " ", "q", "0", "f", "c1", "null", "[]", "{}", '{"name": "f", "arguments": {}}', "<think>", "<think>r</think>a",
+     "user", "assistant", "Human", "gpt", "system", "tool", "function_call", "observation", "text", "image", "\ud800"]
+)  # fmt: skip
+KEYS = st.sampled_from(
+    ["messages", "conversations", "instruction", "input", "output", "history", "system", "tools", "functions", "id",
+     "chat_template_kwargs", "train_turns", "role", "from", "content", "value", "name", "weight", "loss", "reasoning",
+     "tool_calls", "function_call", "tool_call_id", "function", "arguments", "type", "text", "parameters", "images"]
+)  # fmt: skip
+SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | WORDS
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=25
+)
+MESSAGES = st.lists(
+    st.fixed_dictionaries(
+        {"role": WORDS, "content": WORDS | VALUES},
+        optional=dict.fromkeys(["name", "weight", "tool_calls", "function_call", "reasoning"], VALUES)
+        | {"tool_call_id": WORDS},
+    ),
+    max_size=5,
+)
+RECORDS = st.dictionaries(KEYS, VALUES, max_size=6) | st.fixed_dictionaries(
+    {}, optional={"messages": MESSAGES, "conversations": MESSAGES, "tools": VALUES, "train_turns": VALUES}
+)
+
+NAMES = dialects.names()
+
+
+def attempt(conversion: Callable[[], Conversation]) -> Conversation | Rejected:
+    try:
+        return conversion()
+    except Rejected as rejected:
+        return rejected
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=150, deadline=None)
+@given(record=RECORDS)
+def test_any_record_is_converted_or_rejected(name, record):
+    before = repr(record)
+    outcome = attempt(lambda: convert(record, dialects.get(name), Reading()))
+    assert isinstance(outcome, Conversation) or outcome.code in CODES
+    assert repr(record) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=150, deadline=None)
+@given(record=RECORDS)
+def test_what_check_admits_has_an_id_and_a_neutral_form(name, record):
+    outcome = attempt(lambda: check(convert(record, dialects.get(name), Reading())))
+    if isinstance(outcome, Rejected):
+        assert outcome.code in CODES
+        assert len(outcome.message) < 400
+    else:
+        assert len(outcome.id) == 32
+        assert len(neutral_turns(outcome)) == len(outcome.messages)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_record_has_no_messages(name):
+    with pytest.raises(Rejected) as caught:
+        convert({}, dialects.get(name), Reading())
+    assert caught.value.code == "no-messages"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_says_what_it_is_in_one_line(name):
+    assert 20 < len(dialects.summary(name)) <= 120

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -71,8 +72,8 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     entries = dict(pairs)
     if len(entries) == len(pairs):
         return entries
-    seen: set[str] = set()
-    twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    times = Counter(key for key, _ in pairs)
+    twice = next(key for key, count in times.items() if count > 1)
     raise Rejected("duplicate-key", f"the key {quote(twice)} stands twice in one object")
 
 

@@ -74,7 +74,8 @@ def progress(description: str, total: int | None = None, unit: str = "rows") -> 
     speed = TextColumn("{task.fields[speed]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn())
     out = console(stderr=True)
-    with Progress(*columns, console=out, disable=not out.is_terminal, transient=True) as bar:
+    # rich would send what is written to stdout meanwhile to the bar's own stream
+    with Progress(*columns, console=out, disable=not out.is_terminal, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(description, total=total, speed="")
 
         def advance(count: int) -> None:

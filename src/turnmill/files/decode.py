@@ -60,7 +60,9 @@ def _parse(text: str) -> Json:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}" if problem.lineno > 1 else f"column {problem.colno}"
-        raise Rejected("invalid-json", f"not JSON: {problem.msg} at {where} of the record") from None
+        raise Rejected(
+            "invalid-json", f"not JSON: {problem.msg.removesuffix(' at')} at {where} of the record"
+        ) from None
     except RecursionError:
         raise _too_deep() from None
     except ValueError:  # the only other one: an integer of more digits than Python converts

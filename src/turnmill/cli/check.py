@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def command(call: Invocation) -> None:
     """Reads every row of the data and checks it; needs no model and writes nothing.
 
-    Prints each row that would leave and, a source each, how many do and what to do about it. Exit 3 where a source loses
-    more rows than its health limit allows.
+    Prints each row that would leave and, a source each, how many do and what to do about it. Exit 3 where a source
+    loses more rows than its health limit allows.
     """
     from turnmill.errors import HealthError
     from turnmill.verbs.read import open_sources

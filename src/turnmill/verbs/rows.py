@@ -60,8 +60,8 @@ def rows_of(opened: OpenSource, config: Config, counts: Counter[str], only_row: 
     Args:
         opened: the source.
         config: its `read`, `check` and `filter` sections.
-        counts: takes `rows/read`, `rows/checked`, `rows/<class>`, `read/<what>`, and of rows that leave `codes/<code>`, or
-            `filters/<code>` where a filter let them go: the health limit asks for the former alone.
+        counts: takes `rows/read`, `rows/checked`, `rows/<class>`, `read/<what>`; of rejected rows `codes/<code>`,
+            which the health limit asks for, and of those that a filter lets go `filters/<code>`.
         only_row: leave out shards that do not hold the row of this number.
     """
     for task in tasks_of(opened, config):

@@ -182,6 +182,7 @@ def test_a_faulty_message_is_refused_where_it_stands(message, code):
         ({"messages": [USER, ANSWER], "chat_template_kwargs": [1]}, "template-kwargs-invalid"),
         ({"messages": [USER, ANSWER], "id": {"n": 1}}, "id-not-text"),
         ({"messages": [USER, ANSWER], "images": ["a.png"]}, "non-text-content"),
+        ({"messages": [USER, ANSWER], "image": {"path": "a.png"}}, "non-text-content"),
     ],
 )
 def test_a_faulty_column_is_refused(columns, code):
@@ -212,6 +213,11 @@ BARE = {"name": "f", "parameters": {}}
 )
 def test_tools_are_found_where_they_are_declared(columns, tools):
     assert read(USER, ANSWER, **columns).tools == tools
+
+
+@pytest.mark.parametrize("columns", [{"images": []}, {"audio": None}, {"image": "python:3.11"}])
+def test_columns_that_hold_no_media_are_only_undeclared(columns):
+    assert neutral_turns(read(USER, ANSWER, **columns)) == [ASKED, ANSWERED]
 
 
 def test_tools_inside_a_system_message_are_the_rows():

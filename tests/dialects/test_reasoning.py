@@ -78,6 +78,19 @@ def test_what_becomes_of_doubtful_reasoning_is_counted(content, field, said, cou
     assert reading.counts[counter] == 1
 
 
+def test_a_block_beside_a_field_is_kept_verbatim():
+    content = "<think>block</think>a"
+    assert read(content, reasoning="field").verbatim == {1: content}
+
+
+def test_a_block_may_lead_to_a_call():
+    call = {"function": {"name": "f", "arguments": {}}}
+    assert neutral_turns(read("<think>hm</think>\n\n", tool_calls=[call]))[1:] == [
+        ["analysis", "hm"],
+        ["call", "f", {}],
+    ]
+
+
 def test_users_may_write_think_blocks():
     record = {"messages": [{"role": "user", "content": "<think>x</think>y"}, {"role": "assistant", "content": "a"}]}
     conversation = convert(record, dialects.get("openai"), Reading())

@@ -9,7 +9,7 @@ from turnmill.conversation import NOT_RECORDED, Conversation, Json, Message
 from turnmill.dialects import Reading
 from turnmill.dialects.assemble import assemble
 from turnmill.dialects.content import read_text
-from turnmill.dialects.fields import Fields, is_empty, require_known
+from turnmill.dialects.fields import Fields, require_known
 from turnmill.dialects.recorded import Utterance
 from turnmill.dialects.tools import read_template_kwargs, read_tools, settle_thinking
 from turnmill.dialects.turns import MESSAGE_KEYS, Manner, read_message
@@ -102,7 +102,8 @@ def read_row(fields: Fields, utterances: list[Utterance], reading: Reading) -> C
 
 def _refuse_media(fields: Fields) -> None:
     for column in MEDIA_COLUMNS:
-        if not is_empty(fields.rest.get(column)):
+        value = fields.rest.get(column)  # text may name a container's image, a number count them
+        if isinstance(value, (list, dict, bytes)) and value:
             raise Rejected("non-text-content", f"the row has a column {column!r}; turnmill reads text only")
 
 

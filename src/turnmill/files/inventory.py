@@ -35,10 +35,11 @@ def inventory(folder: Path) -> tuple[FileEntry, ...]:
 
 
 def _entry(name: str, path: Path) -> FileEntry:
-    return FileEntry(name, sha256_of(path), path.stat().st_size, _rows(path))
+    return FileEntry(name, sha256_of(path), path.stat().st_size, rows_of(path))
 
 
-def _rows(path: Path) -> int | None:
+def rows_of(path: Path) -> int | None:
+    """Rows of a Parquet or Arrow file, None of any other."""
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq
 

@@ -1,0 +1,94 @@
+"""Packs as they are stored: plans of example numbers, and packed rows in the Parquet layout that trainers load."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from turnmill.files.examples import Examples
+from turnmill.tokens.labels import IGNORE, labels, loss_weights
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BATCH_PACKS = 256
+PACKS_PER_FILE = 20_000
+
+
+def write_plan(path: Path, packs: Sequence[Sequence[int]]) -> None:
+    """A plan: one row a pack, the numbers of its examples in order."""
+    import pyarrow as pa
+
+    table = pa.table({"examples": pa.array(packs, type=pa.list_(pa.int64()))})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def read_plan(path: Path) -> list[list[int]]:
+    """The packs of a plan."""
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as source:
+        packs: list[list[int]] = pa.ipc.open_file(source).read_all().column("examples").to_pylist()
+    return packs
+
+
+def packed_schema(*, weighted: bool) -> pa.Schema:
+    """Columns of packed rows; `loss_weights` where any weight is neither 0 nor 1."""
+    import pyarrow as pa
+
+    ids = pa.list_(pa.int32())
+    fields = {"input_ids": ids, "labels": ids, "seq_lengths": ids, "row_ids": pa.list_(pa.string())}
+    if weighted:
+        fields["loss_weights"] = pa.list_(pa.float32())
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
+
+
+def is_weighted(examples: Examples) -> bool:
+    """Whether any token's weight is neither 0 nor 1: then labels alone do not say the loss."""
+    import pyarrow.compute as pc
+
+    for batch in examples.batches():
+        weights = batch.column("run_weights").flatten()
+        if pc.any(pc.and_(pc.not_equal(weights, 0.0), pc.not_equal(weights, 1.0))).as_py():
+            return True
+    return False
+
+
+def write_packed(folder: Path, examples: Examples, packs: Sequence[Sequence[int]]) -> None:
+    """`part-00000.parquet` and on: the packs' ids, labels and lengths, laid end to end.
+
+    The first label of every document is ignored: nothing before it in its own document predicts it.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = packed_schema(weighted=is_weighted(examples))
+    for number, start in enumerate(range(0, max(1, len(packs)), PACKS_PER_FILE)):
+        part = packs[start : start + PACKS_PER_FILE]
+        with pq.ParquetWriter(folder / f"part-{number:05d}.parquet", schema, compression="zstd") as writer:
+            for rows in _batches(examples, part):
+                writer.write_table(pa.Table.from_pydict({name: rows[name] for name in schema.names}, schema=schema))
+
+
+def _batches(examples: Examples, packs: Sequence[Sequence[int]]) -> Iterator[dict[str, list[Any]]]:
+    for start in range(0, len(packs), BATCH_PACKS):
+        rows = [_packed([examples.row(number) for number in pack]) for pack in packs[start : start + BATCH_PACKS]]
+        yield {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def _packed(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    import numpy as np
+
+    marked = [labels(row["input_ids"], row["run_ends"], row["run_weights"]) for row in documents]
+    weights = [loss_weights(row["run_ends"], row["run_weights"]).copy() for row in documents]
+    for document, weight in zip(marked, weights, strict=True):
+        document[:1], weight[:1] = IGNORE, 0.0
+    return {
+        "input_ids": np.concatenate([row["input_ids"] for row in documents]),
+        "labels": np.concatenate(marked),
+        "seq_lengths": np.array([len(row["input_ids"]) for row in documents], dtype=np.int32),
+        "row_ids": [row["row_id"] for row in documents],
+        "loss_weights": np.concatenate(weights),
+    }

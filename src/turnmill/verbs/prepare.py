@@ -1,0 +1,284 @@
+"""prepare: the line in order, from raw files to packed, masked training data with a full account of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from turnmill.conversation import Json
+from turnmill.errors import HealthError, UsageError
+from turnmill.executors import executors
+from turnmill.files.disk import beside
+from turnmill.models import LoadedModel, open_model
+from turnmill.options import Render
+from turnmill.steps.build import Engine, Finish, Progress, build, no_finish
+from turnmill.steps.manifest import Manifest, manifest_of
+from turnmill.steps.shards import RESULT, RunShard, ShardResult, shard_folder
+from turnmill.steps.step import Step
+from turnmill.verbs import check, dedup, filter, pack, split, tokenize
+from turnmill.verbs.read import OpenSource, open_sources
+from turnmill.verbs.tokenize import Recipe
+
+if TYPE_CHECKING:
+    from turnmill.config import Config
+
+MAX_UNSAYABLE = 0.05
+"""Share of a source's rows that the template may fail to say before a run stops."""
+MIN_UNSAYABLE_ROWS = 20
+NO_SHARDS: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A step that has run: its folder, its recipe, and what its shards reported."""
+
+    step: Step
+    folder: Path
+    results: tuple[ShardResult, ...]
+
+    @property
+    def counters(self) -> dict[str, Json]:
+        """Sums over the shards."""
+        return self.manifest.counters
+
+    @property
+    def manifest(self) -> Manifest:
+        """The step's manifest."""
+        return manifest_of(self.folder)
+
+    def file(self, name: str) -> tuple[Path, ...]:
+        """That file of every shard, in order."""
+        return tuple(shard_folder(self.folder, number) / name for number in range(len(self.results)))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run will do: nothing is written yet."""
+
+    config: Config
+    sources: list[OpenSource]
+    model: LoadedModel
+    max_tokens: int
+    recipes: dict[str, Recipe]
+    """By source."""
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A finished run before it is published."""
+
+    checks: dict[str, Built]
+    filters: dict[str, Built]
+    dedup: Built
+    split: Built
+    examples: dict[str, Built]
+    pack: Built
+
+
+def plan_of(config: Config, progress: Callable[[str], None] | None = None) -> Plan:
+    """Open the sources and the model, and prove that the template can be used.
+
+    Raises:
+        UsageError: a source or the model cannot be used; nothing was written.
+    """
+    if not config.sources:
+        raise UsageError(
+            "no data given: expected files, or `sources` in the config", next_step="turnmill prepare --help"
+        )
+    if config.model.name_or_path is None:
+        raise UsageError("no model given: prepare needs its tokenizer and template", next_step="--model smollm2")
+    model = open_model(config.model)
+    max_tokens = tokenize.max_tokens_of(config.fit, model)
+    recipes = {
+        source.name: Recipe(
+            model=config.model,
+            render=config.render,
+            loss=config.loss_of(source),
+            fit=config.fit,
+            max_tokens=max_tokens,
+            template_kwargs=source.template_kwargs,
+            control_tokens=source.control_tokens,
+        )
+        for source in config.sources
+    }
+    tokenize.line_of(next(iter(recipes.values())))
+    return Plan(config, open_sources(config), model, max_tokens, recipes)
+
+
+def cache_of(output: Path, cache: Path | None) -> Path:
+    """Where step folders lie: `--cache`, or a hidden sibling of OUT."""
+    return cache if cache is not None else beside(Path(os.path.abspath(output)), "steps")
+
+
+def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:
+    """Build every step that is not there already.
+
+    Raises:
+        HealthError: a source lost too many rows, or the template cannot say too many; nothing is published.
+    """
+    config = plan.config
+    engine = Engine(executors.get("local"), config.workers or os.cpu_count() or 1, progress)
+    builder = _Builder(cache, engine)
+    checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.sources}
+    filters = {name: _filter(builder, config, checked) for name, checked in checks.items()}
+    names = tuple(checks)
+    conversations = tuple(str(path) for checked in checks.values() for path in checked.file(check.CONVERSATIONS))
+    indexes = tuple(str(path) for filtered in filters.values() for path in filtered.file(filter.INDEX))
+    step = dedup.step_of([filtered.step for filtered in filters.values()], config.dedup)
+    task = dedup.DedupTask(indexes, conversations, names, config.dedup, step.fingerprint)
+    deduped = builder.build(step, [task], dedup.run_shard)
+    duplicates = str(deduped.file(dedup.DUPLICATES)[0])
+    step = split.step_of(deduped.step, config.split)
+    sided = builder.build(step, [split.SplitTask(indexes, duplicates, names, config.split)], split.run_shard)
+    examples = {name: _tokenize(builder, plan, name, checked, sided) for name, checked in checks.items()}
+    return Prepared(checks, filters, deduped, sided, examples, _pack(builder, plan, examples))
+
+
+class _Builder:
+    """Builds steps in one cache with one engine."""
+
+    def __init__(self, cache: Path, engine: Engine) -> None:
+        self._cache, self._engine = cache, engine
+
+    def build(self, step: Step, tasks: Sequence[Any], run_shard: RunShard, finish: Finish = no_finish) -> Built:
+        folder = build(step, self._cache, tasks, run_shard, finish=finish, engine=self._engine)
+        results = tuple(
+            msgspec.json.decode((shard_folder(folder, number) / RESULT).read_bytes(), type=ShardResult)
+            for number in range(len(tasks))
+        )
+        return Built(step, folder, results)
+
+
+def _check(builder: _Builder, plan: Plan, opened: OpenSource) -> Built:
+    config, name = plan.config, opened.source.name
+    step = check.step_of(opened, config)
+
+    def finish(_: Path, results: Sequence[ShardResult]) -> dict[str, Json]:
+        _check_source(plan, opened, results)
+        return {}
+
+    built = builder.build(step, check.tasks_of(opened, config, step.fingerprint), check.run_shard, finish)
+    warning = check.check_health(name, _sums(built.results), config.health_of(opened.source), _show(opened))
+    if warning:
+        plan.warnings.append(warning)
+    return built
+
+
+def _check_source(plan: Plan, opened: OpenSource, results: Sequence[ShardResult]) -> None:
+    counts = _sums(results)
+    check.check_health(opened.source.name, counts, plan.config.health_of(opened.source), _show(opened))
+    check.check_fatal([fault for result in results for fault in result.extra["fatal"]], plan.config.read)
+
+
+def _show(opened: OpenSource) -> str:
+    return f"turnmill check {' '.join(opened.source.data)}"
+
+
+def _sums(results: Iterable[ShardResult]) -> dict[str, int]:
+    sums: Counter[str] = Counter()
+    for result in results:
+        sums.update(result.counters)
+    return dict(sums)
+
+
+def _filter(builder: _Builder, config: Config, checked: Built) -> Built:
+    step = filter.step_of(checked.step, config.filter, config.split.group_field)
+    tasks = [
+        filter.FilterTask(str(path), config.filter, config.split.group_field, step.fingerprint)
+        for path in checked.file(check.CONVERSATIONS)
+    ]
+    return builder.build(step, tasks, filter.run_shard)
+
+
+def _tokenize(builder: _Builder, plan: Plan, name: str, checked: Built, sided: Built) -> Built:
+    recipe = plan.recipes[name]
+    step = Step("tokenize", tokenize.VERSION, recipe_params(plan.model, recipe), _inputs(checked, sided))
+    sides = str(sided.file(split.SIDES)[0])
+    columns = check.kept_columns(plan.config.read)
+    tasks = [
+        tokenize.TokenizeTask(str(path), sides, recipe, columns, step.fingerprint)
+        for path in checked.file(check.CONVERSATIONS)
+    ]
+
+    def finish(_: Path, results: Sequence[ShardResult]) -> dict[str, Json]:
+        check_sayable(name, _sums(results), plan.config.render)
+        return {}
+
+    built = builder.build(step, tasks, tokenize.run_shard, finish)
+    check_sayable(name, _sums(built.results), plan.config.render)
+    return built
+
+
+def _inputs(*built: Built) -> tuple[str, ...]:
+    return tuple(one.step.fingerprint for one in built)
+
+
+def recipe_params(model: LoadedModel, recipe: Recipe) -> dict[str, Json]:
+    """All that can change a byte of a source's examples: by content, not by path."""
+    render: dict[str, Json] = msgspec.to_builtins(dataclasses.asdict(recipe.render))
+    del render["on_unsayable"]
+    if "strftime_now" not in model.template:
+        del render["date"]
+    return {
+        "template": hashlib.sha256(model.template.encode("utf-8", "surrogatepass")).hexdigest(),
+        "special_tokens": dict(sorted(model.special_tokens.items())),
+        "eos": sorted(model.eos),
+        "tokenizer": model.tokenizer_sha256,
+        "added_tokens": [[token.content, token.special] for token in model.added_tokens],
+        "render": render,
+        "template_kwargs": recipe.template_kwargs,
+        "control_tokens": recipe.control_tokens,
+        "loss": msgspec.to_builtins(dataclasses.asdict(recipe.loss)),
+        "fit": {"overflow": recipe.fit.overflow, "max_tokens": recipe.max_tokens},
+    }
+
+
+def check_sayable(source: str, counts: dict[str, int], render: Render) -> None:
+    """Stop where the template cannot say too large a share of a source.
+
+    Raises:
+        HealthError: over 5 % of at least 20 rows, unless `render.on_unsayable` is `drop`.
+    """
+    lost = counts.get("rows/rejected-at-render", 0)
+    rows = counts.get("rows/accepted", 0) + counts.get("rows/eval", 0) + counts.get("rows/rejected", 0)
+    if render.on_unsayable == "drop" or rows < MIN_UNSAYABLE_ROWS or lost <= MAX_UNSAYABLE * rows:
+        return
+    codes = {name.removeprefix("codes/"): count for name, count in counts.items() if name.startswith("codes/")}
+    listing = "\n".join(f"  {count:>9,}  {code}" for code, count in sorted(codes.items(), key=lambda item: -item[1]))
+    raise HealthError(
+        f"source {source!r}: the template cannot say {lost:,} of {rows:,} rows ({lost / rows:.1%}):\n{listing}\n"
+        "look at them with `turnmill explain`, choose another template, or let them go: --render.on_unsayable drop",
+        next_step="turnmill template check MODEL",
+    )
+
+
+def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built]) -> Built:
+    config = plan.config
+    step = pack.step_of([built.step for built in examples.values()], config.pack, plan.max_tokens, config.seed)
+    tasks = [
+        pack.PackTask(
+            side=side,
+            examples=tuple(str(path) for built in examples.values() for path in built.file(f"{side}.arrow")),
+            max_tokens=plan.max_tokens,
+            pack=config.pack,
+            seed=config.seed,
+        )
+        for side in tokenize.SIDES
+    ]
+    built = builder.build(step, tasks, pack.run_shard)
+    if not len(built.results) or not built.counters["train/packs"]:
+        codes = Counter({k: n for one in examples.values() for k, n in _sums(one.results).items() if "codes/" in k})
+        raise HealthError(
+            f"no row became a training example: {dict(codes) or 'every row was held out, filtered or a duplicate'}",
+            next_step="turnmill census DATA --model MODEL",
+        )
+    return built

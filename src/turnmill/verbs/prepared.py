@@ -1,0 +1,162 @@
+"""What `prepare` publishes: OUT's files, its manifest, its report, and the answer of `prepare --json`."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import platform
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from turnmill.config import effective_fingerprint
+from turnmill.conversation import Json
+from turnmill.files.inventory import json_file, rows_of
+from turnmill.files.publish import publish
+from turnmill.report.census import SourceCensus, census
+from turnmill.steps.step import Step
+from turnmill.verbs import check, dedup, pack
+from turnmill.verbs.prepare import Built, Plan, Prepared
+from turnmill.verbs.tokenize import SIDES
+
+KIND = "prepared"
+SAMPLES_PER_SOURCE = 3
+
+
+def publish_prepared(plan: Plan, prepared: Prepared, output: Path, started: float) -> dict[str, Json]:
+    """Publish OUT whole and give the answer.
+
+    Args:
+        plan: of the run.
+        prepared: its steps.
+        output: OUT.
+        started: `time.time()` when the run began.
+    """
+    report = census(source_censuses(plan, prepared))
+    answer = answer_of(output, report, prepared, plan)
+    contents: dict[str, Path | bytes] = {**files_of(prepared, plan), "report.json": json_file(report)}
+    publish(contents, output, about=about(plan, prepared, answer), unlisted={"run.json": _run(plan, started)})
+    return answer
+
+
+def files_of(prepared: Prepared, plan: Plan) -> dict[str, Path | bytes]:
+    """Path in OUT → the step file that it is."""
+    contents: dict[str, Path | bytes] = {}
+    for number, side in enumerate(SIDES):
+        if not prepared.pack.counters.get(f"{side}/packs"):
+            continue
+        _number(contents, f"{side}/examples/part-{{:05d}}.arrow", prepared.examples, f"{side}.arrow")
+        _number(contents, f"conversations/{side}/part-{{:05d}}.parquet", prepared.examples, f"{side}.parquet")
+        folder = prepared.pack.file("")[number]
+        contents[f"{side}/{pack.PLAN}"] = folder / pack.PLAN
+        for path in sorted((folder / "packed").glob("*.parquet")):
+            contents[f"{side}/packed/{path.name}"] = path
+    left = [*prepared.checks.values(), *prepared.filters.values(), *prepared.examples.values()]
+    _number(contents, "quarantine/part-{:05d}.parquet", dict(enumerate(left)), check.QUARANTINE)
+    contents["duplicates/part-00000.parquet"] = prepared.dedup.file(dedup.DUPLICATES)[0]
+    return contents
+
+
+def _number(contents: dict[str, Path | bytes], pattern: str, built: dict[Any, Built], name: str) -> None:
+    """Files of that name of all steps and shards, numbered through; empty ones are left out but for the first."""
+    paths = [path for one in built.values() for path in one.file(name)]
+    full = [path for path in paths if rows_of(path)] or paths[:1]
+    contents.update({pattern.format(number): path for number, path in enumerate(full)})
+
+
+def source_censuses(plan: Plan, prepared: Prepared) -> list[SourceCensus]:
+    """What each source gave, over all steps."""
+    lengths = prepared.pack.results[0].extra["lengths"]
+    found = []
+    for name, checked in prepared.checks.items():
+        counters: Counter[str] = Counter()
+        for built in (checked, prepared.filters[name], prepared.examples[name]):
+            counters.update(built.counters)
+        duplicates = prepared.dedup.counters
+        for key in [key for key in duplicates if key.endswith(f"/{name}")]:
+            counters[key.removesuffix(f"/{name}")] += duplicates[key]
+        samples = [sample for result in prepared.examples[name].results for sample in result.extra["samples"]]
+        expanded = [length for length, count in lengths.get(name, []) for _ in range(count)]
+        found.append(SourceCensus(name, dict(counters), expanded, samples[:SAMPLES_PER_SOURCE]))
+    return found
+
+
+def answer_of(output: Path, report: dict[str, Any], prepared: Prepared, plan: Plan) -> dict[str, Json]:
+    """The answer of `prepare --json`."""
+    counters = prepared.pack.counters
+    packs, tokens = counters["train/packs"], counters["train/packed-tokens"]
+    return {
+        "output": str(output),
+        "rows": report["rows"],
+        "codes": report["codes"],
+        "repairs": report["repairs"],
+        "examples": sum(one.counters.get("train/examples", 0) for one in prepared.examples.values()),
+        "packs": packs,
+        "tokens": tokens,
+        "trained_tokens": report["trained_tokens"]["total"],
+        "fill": round(tokens / (packs * plan.max_tokens), 6) if packs else 0.0,
+        "per_source": report["per_source"],
+    }
+
+
+def about(plan: Plan, prepared: Prepared, answer: dict[str, Json]) -> dict[str, Json]:
+    """What OUT's manifest says beside its files: the same for the same bytes and options, wherever it lies."""
+    renderer_facts = {
+        "template_origin": plan.model.template_origin,
+        "template": plan.model.template,
+        "eos": sorted(plan.model.eos),
+        "eos_origin": plan.model.eos_origin,
+    }
+    weighted = prepared.pack.results[0].extra["weighted"]
+    return {
+        "kind": KIND,
+        "fingerprint": prepared.pack.step.fingerprint,
+        "model": {"name": plan.model.name, "tokenizer_sha256": plan.model.tokenizer_sha256, **renderer_facts},
+        "recipe": {name: msgspec.to_builtins(dataclasses.asdict(recipe)) for name, recipe in plan.recipes.items()},
+        "max_tokens": plan.max_tokens,
+        "labels": "not shifted; -100 = ignored",
+        "loss_weights": "written: a trainer that reads labels alone (TRL) ignores them" if weighted else "all 0 or 1",
+        "sources": {
+            opened.source.name: {"dialects": opened.dialects, "files": [_file(file) for file in opened.plan.files]}
+            for opened in plan.sources
+        },
+        "steps": [_step(built.step) for built in _all(prepared)],
+        "counts": {key: value for key, value in answer.items() if key not in ("output", "per_source")},
+    }
+
+
+def _file(file: Any) -> dict[str, Json]:
+    return {"name": file.name, "sha256": file.sha256, "bytes": file.bytes, "rows": file.rows}
+
+
+def _step(step: Step) -> dict[str, Json]:
+    return {"name": step.name, "version": step.version, "fingerprint": step.fingerprint}
+
+
+def _all(prepared: Prepared) -> list[Built]:
+    return [
+        *prepared.checks.values(),
+        *prepared.filters.values(),
+        prepared.dedup,
+        prepared.split,
+        *prepared.examples.values(),
+        prepared.pack,
+    ]
+
+
+def _run(plan: Plan, started: float) -> bytes:
+    """`run.json`: when, where and how long; no comparison reads it."""
+    return json_file(
+        {
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+            "seconds": round(time.time() - started, 3),
+            "host": platform.node(),
+            "process": os.getpid(),
+            "config": plan.config.model_dump(mode="json"),
+            "config_fingerprint": effective_fingerprint(plan.config),
+            "warnings": plan.warnings,
+        }
+    )

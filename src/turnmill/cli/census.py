@@ -32,7 +32,7 @@ def command(call: Invocation, html: str | None) -> None:
     out = console()
     for line in census_lines(found):
         out.print(line, soft_wrap=False)
-    next_step(f"turnmill prepare {shlex.join(call.arguments)} --output out" if folder is None else f"ls {folder}")
+    next_step(_prepare(call) if folder is None else f"turnmill explain {folder} 0")
 
 
 def _prepared(call: Invocation) -> Path | None:
@@ -62,6 +62,14 @@ def _of_data(call: Invocation) -> dict[str, Any]:
 
 def _rows(opened: list[OpenSource]) -> int:
     return sum(shard.rows for source in opened for shard in source.plan.shards)
+
+
+def _prepare(call: Invocation) -> str:
+    """The command that makes what was counted."""
+    named = call.config.model.name_or_path
+    is_in_config = call.origins["model.name_or_path"] not in ("flag", "default")
+    flags = [] if is_in_config else ["--model", named or "smollm2"]
+    return shlex.join(["turnmill", "prepare", *call.arguments, *flags, "--output", "out"])
 
 
 def _write_page(path: Path, census: dict[str, Any]) -> None:

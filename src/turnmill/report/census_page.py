@@ -29,7 +29,7 @@ def _sections(census: Mapping[str, Any]) -> Iterator[str]:
     yield section(f"{unit.capitalize()} of the training examples", tokens, "By who wrote them.")
     note = f"So many percent of the examples have at most so many {unit}."
     yield section("Lengths", table(*length_table(census)) or "<p>No examples.</p>", note)
-    yield section("What was done to rows", table(["source", "times", "what"], count_rows(census)) or "<p>Nothing.</p>")
+    yield section("What was done to rows", table(["source", "what"], count_rows(census)) or "<p>Nothing.</p>")
     yield section("What the model learns to write", "".join(_samples(census)), "Decoded from the trained stretches.")
 
 

@@ -11,11 +11,13 @@ from turnmill.report.census import PERCENTILES, Unit
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
 ALWAYS_SHOWN = ("read", "accepted")
 """Row counts that are shown where they are 0, too."""
 MAX_STRETCHES = 2
 """Trained stretches that are shown of a sampled row; the page shows all."""
+CUT_COLUMNS = ("what it means", "trained text")
 
 Rows = Iterable[Sequence[str]]
 
@@ -33,7 +35,7 @@ def census_lines(census: Mapping[str, Any]) -> list[RenderableType]:
         ("Why rows left", ["source", "rows", "code", "what it means"], code_rows(census)),
         (f"{noun} of the training examples, by who wrote them", *token_table(census, unit)),
         (f"Lengths: so many percent of the examples have at most so many {unit}", *length_table(census)),
-        ("What was done to rows", ["source", "times", "what"], count_rows(census)),
+        ("What was done to rows, and how often", ["source", "what"], count_rows(census)),
         ("What the model learns to write (samples)", ["row", "trained text"], sample_rows(census)),
     ]
     return [part for title, headings, rows in parts for part in _titled(title, headings, list(rows))]
@@ -86,10 +88,11 @@ def length_table(census: Mapping[str, Any]) -> tuple[list[str], Rows]:
 
 
 def count_rows(census: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Source, how often, and what was done, of everything that was counted."""
+    """Source, and everything that was counted of its rows."""
     for name, part in census["per_source"].items():
-        for what, count in {**{f"repair/{key}": n for key, n in part["repairs"].items()}, **part["counts"]}.items():
-            yield [name, f"{count:,}", what]
+        counts = {**{f"repair/{repair}": count for repair, count in part["repairs"].items()}, **part["counts"]}
+        if counts:
+            yield [name, ", ".join(f"{what} {count:,}" for what, count in counts.items())]
 
 
 def sample_rows(census: Mapping[str, Any]) -> Iterator[list[str]]:
@@ -124,7 +127,14 @@ def _titled(title: str, headings: Sequence[str], rows: list[Sequence[str]]) -> l
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False)
     for number, heading in enumerate(headings):
         is_number = all(row[number].replace(",", "").isdigit() for row in rows)
-        table.add_column(heading, justify="right" if is_number else "left", no_wrap=is_number)
+        table.add_column(heading, justify="right" if is_number else "left", no_wrap=is_number or number == 0)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(_cell(Text(cell), heading) for cell, heading in zip(row, headings, strict=True)))
     return [Text(title, style="bold"), table, Text()]
+
+
+def _cell(text: Text, heading: str) -> Text:
+    """The text of a cell; what is only a hint is cut at the edge of the terminal, everything else is folded."""
+    if heading in CUT_COLUMNS:
+        text.no_wrap, text.overflow = True, "ellipsis"
+    return text

@@ -79,3 +79,28 @@ def test_what_is_wrong_is_said(turnmill, rows, arguments, said, step) -> None:
     assert answer.code == 2
     assert said in answer.err
     assert step in answer.next_step
+
+
+@pytest.fixture
+def out(turnmill, rows, smollm2_directory, tmp_path) -> Path:
+    folder = tmp_path / "out"
+    answer = turnmill("prepare", rows, "--model", "smollm2", "--output", folder)
+    assert answer.code == 0
+    return folder
+
+
+def test_a_prepared_folder_says_what_raw_data_say(turnmill, rows, out) -> None:
+    prepared = turnmill("census", out, "--json").json
+    raw = turnmill("census", rows, "--model", "smollm2", "--json").json
+    for key in ("rows", "codes", "tokens", "trained_tokens", "turns", "lengths"):
+        assert prepared[key] == raw[key], key
+    assert prepared["per_source"]["rows"]["samples"] == raw["per_source"]["rows"]["samples"]
+
+
+@pytest.mark.parametrize("name", ["report.json", "manifest.json", "train/packed/part-00000.parquet"])
+def test_a_folder_that_changed_is_refused(turnmill, out, name) -> None:
+    with (out / name).open("ab") as file:
+        file.write(b"more")
+    answer = turnmill("census", out)
+    assert answer.code == 4
+    assert name.split("/")[-1] in answer.err

@@ -17,7 +17,7 @@ PACKAGE = "llamafactory==0.9.5"
 FILES = ("glaive_toolcall_en_demo.json", "v1_sft_demo.jsonl")
 TURNMILL = Path(sys.executable).with_name("turnmill")
 OUT = Path("demo/out")
-EXPLAINED_ROW = "7"
+EXPLAINED_ROW = "12"
 LIES = {
     "train/packed/": "Parquet: input_ids, labels, seq_lengths, row_ids; `datasets` and TRL read it as it is (README)",
     "train/examples/": "every example unpacked, memory-mapped, with who wrote each token and its loss weight",

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer
 
+from chats import chat
 from published import Published
 from turnmill.cli.app import run
 
@@ -57,12 +58,16 @@ def prepare(turnmill, tmp_path) -> Callable[..., Published]:
     return call
 
 
-def chat(*texts: str, **columns) -> dict:
-    """A record of user and assistant in turn."""
-    roles = ("user", "assistant")
-    return {"messages": [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)], **columns}
+@pytest.fixture
+def model_with(smollm2_directory, tmp_path) -> Callable[[str], Path]:
+    """Makes a model directory with SmolLM2's tokenizer and the given template."""
 
+    def call(template: str, name: str = "model") -> Path:
+        directory = tmp_path / name
+        directory.mkdir()
+        for file in ("tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"):
+            (directory / file).write_bytes((smollm2_directory / file).read_bytes())
+        (directory / "chat_template.jinja").write_text(template)
+        return directory
 
-def numbered(count: int, start: int = 0) -> list[list[str]]:
-    """So many different chats of one turn."""
-    return [[f"What is {n} plus {n}?", f"It is {2 * n}."] for n in range(start, start + count)]
+    return call

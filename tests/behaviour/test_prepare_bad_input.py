@@ -191,6 +191,30 @@ def test_a_place_that_cannot_be_written_is_named(turnmill, write, output):
     assert answer.next_step.startswith("df -h /")
 
 
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of two megabytes."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip("only root may mount a disk")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_a_full_disk_is_named_and_nothing_is_lost(turnmill, write, small_disk, tmp_path):
+    rows = "".join(json.dumps(chat(os.urandom(1500).hex(), "x")) + "\n" for _ in range(200))
+    path, output = write("rows.jsonl", rows), small_disk / "out"
+    answer = turnmill("prepare", path, "--model", "smollm2", "--output", output)
+    assert answer.code == 2
+    assert "No space left on device" in answer.err
+    assert answer.next_step.startswith(f"df -h {small_disk}")
+    assert not output.exists()
+    elsewhere = turnmill("prepare", path, "--model", "smollm2", "--output", tmp_path / "out", "--json")
+    assert elsewhere.json["rows"]["accepted"] == 200
+
+
 def test_an_earlier_output_outlives_a_run_that_fails(turnmill, prepare, write, tmp_path):
     before = prepare(write("rows.jsonl", LINES)).sha256
     bad = write("bad.jsonl", "{}\n" * 30)
@@ -211,6 +235,7 @@ def test_a_second_run_on_one_output_waits_and_names_the_first(tmp_path, write):
         )
     assert second.returncode == 2
     assert f"is being written by process {os.getpid()}; waited 10 s" in second.stderr
+    assert second.stderr.splitlines()[-1] == f"ps -p {os.getpid()}"
     assert not (tmp_path / "out").exists()
 
 

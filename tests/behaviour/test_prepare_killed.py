@@ -1,4 +1,4 @@
-"""`turnmill prepare` killed at random moments: OUT is absent or whole, and the next run's bytes are as if nothing was."""
+"""`turnmill prepare` killed at random moments: OUT is absent or whole, and the next run gives the same bytes."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def interrupt(script, data, output: Path, draw: random.Random, kills: int) -> in
     """Start and kill again and again; what is visible is whole each time. Gives how many runs were killed."""
     killed = 0
     for _ in range(kills):
-        killed += kill_once(start(script, data, output), draw.uniform(0.6, 4.0))
+        killed += kill_once(start(script, data, output), draw.uniform(0.5, 2.5))
         if output.exists():
             verify(output)
         visible = [path for path in output.parent.iterdir() if not path.name.startswith(".")]

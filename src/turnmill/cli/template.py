@@ -75,10 +75,7 @@ def _facts(found: dict[str, Any]) -> list[list[str]]:
         ["header behind a result", repr(found["headers"].get("tool", ""))],
         ["an answer ends with", _token(stops["answer"])],
         ["a call ends with", _token(stops["call"])],
-        [
-            "the last turn ends with",
-            _token(stops["last"]) + (f"; {stops['added']!r} is added" if stops["added"] else ""),
-        ],
+        ["the last turn ends with", last],
         ["generation ends on", f"{', '.join(map(repr, stops['eos']))} ({stops['eos_origin']})"],
         ["reasoning", _reasoning(reasoning)],
         ["adds text of its own", repr(found["adds_text"]) if found["adds_text"] else "no"],

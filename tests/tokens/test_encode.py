@@ -42,6 +42,20 @@ def test_escaped_text_gives_no_control_token_and_loses_nothing(encoder, tokenize
     assert tokenizer.decode(got.ids.tolist(), skip_special_tokens=False) == text
 
 
+@given(
+    parts=st.lists(st.sampled_from([*CONTROL, "a b", " c", "\n", "\n\n", "é👩"]), min_size=1, max_size=6),
+    data=st.data(),
+)
+def test_a_cut_is_the_segments_of_the_text(encoder, parts, data):
+    text = "".join(parts)
+    border = data.draw(st.integers(0, len(text)))
+    whole = encoder.whole([text])[0]
+    inside_token = any(s < border < e and text[s:e] in CONTROL for s, e in whole.offsets.tolist())
+    if not inside_token:
+        cut, want = encoder.cut(text, whole, border), encoder.segments(text, (border,), ())
+        assert (cut.ids.tolist(), cut.offsets.tolist()) == (want.ids.tolist(), want.offsets.tolist())
+
+
 def test_offsets_are_those_of_the_text(encoder):
     got = encoder.segments("ab<|im_end|>cd", (1,), [(2, 12)])
     assert got.offsets[:2].tolist() == [[0, 1], [1, 2]]

@@ -22,6 +22,8 @@ CONFIG_SUFFIXES = (".yaml", ".yml")
 TOP_FIELDS = ("seed", "limit", "workers")
 OVERRIDES = "turnmill.overrides"
 """Key of `Context.meta`: dotted path and value of each flag, in order."""
+TYPED = "turnmill.typed"
+"""Key of `Context.meta`: what stood behind the verb, as typed."""
 
 
 class Shorthand(NamedTuple):
@@ -89,6 +91,7 @@ class ConfiguredCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Takes the dotted flags out, then parses as click does."""
+        ctx.meta[TYPED] = tuple(args)
         rest, overrides = split_overrides(args)
         ctx.meta[OVERRIDES] = overrides
         return super().parse_args(ctx, rest)

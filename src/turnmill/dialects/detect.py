@@ -17,7 +17,7 @@ OPENAI_SPEAKERS = frozenset({"tool", "function", "developer"})
 
 PREFERENCE_COLUMNS = (("chosen", "rejected"), ("chosen_messages", "rejected_messages"))
 
-NEXT_STEP = "name it: --dialect openai (or sharegpt, alpaca); `turnmill list dialects` shows all"
+NEXT_STEP = "turnmill list dialects"
 
 
 class Detected(NamedTuple):
@@ -45,7 +45,7 @@ def detect(sample: Sequence[dict[str, Json]], mapping: Mapping) -> Detected:
     found = _by_dialect(evidence, len(sample))
     if len(found) > 1:
         seen = "; ".join(f"{name}: {why}" for name, why in found.items())
-        raise UsageError(f"the records have keys of two dialects ({seen})", next_step=NEXT_STEP)
+        raise UsageError(f"the records have keys of two dialects ({seen}); name one: --dialect", next_step=NEXT_STEP)
     if not found:
         columns = sorted({str(column) for record in sample for column in record})
         message = f"no dialect has these columns: {quote(', '.join(columns))}"
@@ -112,7 +112,7 @@ def _refuse_preferences(sample: Sequence[dict[str, Json]]) -> None:
             continue
         message = f"these are {kind}, not answers to learn from"
         advice = f"to read the messages all the same, name the dialect: --dialect {dialect}"
-        raise UsageError(f"{message}; {advice}", next_step=f"turnmill check DATA --dialect {dialect}")
+        raise UsageError(f"{message}; {advice}", next_step=f"--dialect {dialect}")
 
 
 def _answering_dialect(record: dict[str, Json]) -> str:

@@ -57,8 +57,8 @@ def check_coverage(conversation: Conversation, written: Written, form: Form, sai
                 _check_call(message, form, said, number, entry.calls.index(index))
             elif number in written.verbatim:
                 if index == entry.messages[-1]:
-                    original = conversation.verbatim[message.recorded]
-                    _check_text(msgspec.structs.replace(message, text=original), said.field(index), counts)
+                    original = msgspec.structs.replace(message, text=conversation.verbatim[message.recorded])
+                    _check_text(original, "".join(map(said.field, entry.messages)), counts)
             elif message.channel == "analysis":
                 _check_reasoning(message, said.field(index), number < last_user, counts)
             else:

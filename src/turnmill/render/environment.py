@@ -26,6 +26,7 @@ from turnmill.render.trace import Trace
 from turnmill.render.tracked import Tracked, concatenated, tracked
 
 REMOVED_FILTERS = ("random",)
+DICT_ATTRIBUTES = frozenset(dir(dict))
 REMOVED_GLOBALS = ("lipsum",)
 """What draws unseeded randomness: a template that uses it cannot be rendered twice alike."""
 
@@ -101,6 +102,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         self.trace = Trace()
         self.stamps = stamps
         self._rewrite = Rewrite(stamps)
+        self._safe: dict[tuple[type, str], bool] = {}
         self._set_filters()
         for name in REMOVED_GLOBALS:
             del self.globals[name]
@@ -139,7 +141,23 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """The operator, within bounds."""
         limits.check_operation(self.budget, operator, left, right)
-        return super().call_binop(context, operator, left, right)
+        return self.binop_table[operator](left, right)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """As the immutable sandbox decides, once for each type and name."""
+        key = (type(obj), str.__str__(attr))
+        if key not in self._safe:
+            self._safe[key] = super().is_safe_attribute(obj, attr, value)
+        return self._safe[key]
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """The attribute, as the sandbox gives it; a message's key without asking dict first."""
+        if type(obj) is dict and attribute not in DICT_ATTRIBUTES:
+            try:
+                return obj[attribute]
+            except KeyError:
+                return self.undefined(obj=obj, name=attribute)
+        return super().getattr(obj, attribute)
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         """The call, within bounds."""

@@ -36,6 +36,8 @@ class Form:
     """The template says reasoning; else a turn is written with its recorded text, think block included."""
     parts: bool = False
     """A text is a list of one text part, as templates of vision models take it."""
+    bare_tools: bool = True
+    """Tool definitions recorded without the `function` wrapper are written so; else they are wrapped."""
 
 
 @dataclass(slots=True)
@@ -133,7 +135,7 @@ class Writer:
             dicts.append(self._in_parts(self._dict(entry)))
             if self._trace is not None:
                 self._trace.own(dicts[-1], Owner(number))
-        tools = [self._wrapped(tool, "tools", -1, entry=-1) for tool in self._conversation.tools] or None
+        tools = [self._wrapped(self._tool(tool), "tools", -1, entry=-1) for tool in self._conversation.tools] or None
         if tools and self._trace is not None:
             self._trace.know(tools, Origin(Owner(), "tools"))
         return Written(entries, dicts, tools, frozenset(self._verbatim))
@@ -142,6 +144,12 @@ class Writer:
         if self._form.parts and "content" in written:
             written["content"] = [{"type": "text", "text": written["content"]}]
         return written
+
+    def _tool(self, tool: Json) -> Json:
+        if self._form.bare_tools or not isinstance(tool, dict) or "function" in tool:
+            return tool
+        self._counts["render/tools-wrapped"] += 1
+        return {"type": "function", "function": tool}
 
     def _wrapped(self, value: Any, kind: Kind, message: int, *, entry: int | None = None, call: int = -1) -> Any:
         if self._trace is None:
@@ -203,7 +211,10 @@ class Writer:
             )
         self._counts["render/reasoning-verbatim"] += 1
         self._verbatim.add(self._entry)
-        return self._wrapped(original, "answer", entry.messages[-1])
+        answer = self._conversation.messages[entry.messages[-1]].text if not entry.calls else ""
+        block = original.removesuffix(answer) if answer else original
+        written = self._wrapped(block, "reasoning", reasoning[0])
+        return written + self._wrapped(answer, "answer", entry.messages[-1]) if block != original else written
 
     def _call(self, index: int, number: int) -> dict[str, Any]:
         message = self._conversation.messages[index]

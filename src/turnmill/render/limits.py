@@ -59,7 +59,10 @@ def size_of(value: Any) -> int:
 def check_operation(budget: Budget, operator: str, left: Any, right: Any) -> None:
     """Refuse a `+`, `*`, `**` or `%` whose result would be over a bound, before it is made."""
     if operator == "+":
-        budget.spend(size_of(left) + size_of(right))
+        if isinstance(left, str) and isinstance(right, str):
+            budget.spend(len(left) + len(right))
+        else:
+            budget.spend(size_of(left) + size_of(right))
     elif operator == "*":
         check_product(budget, left, right)
     elif operator == "**":

@@ -15,7 +15,7 @@ from turnmill.render.control import control_tokens
 from turnmill.render.coverage import Said, check_coverage
 from turnmill.render.form import Form
 from turnmill.render.markers import Markers, common_prefix
-from turnmill.render.samples import SAMPLES, sample
+from turnmill.render.samples import SAMPLES, WEATHER, sample
 from turnmill.render.template import Dialog, Template
 
 THINKING_STATES: tuple[dict[str, bool], ...] = ({"enable_thinking": False}, {"enable_thinking": True}, {})
@@ -142,6 +142,15 @@ class _Prober:
         forms = [replace(self._form, empty_content=empty) for empty in (True, False)]
         forms = [form for one in forms for form in (one, replace(one, arguments="text"))]
         self._form = next((form for form in forms if self._says("tool call", form)), self._form)
+        self._form = replace(self._form, bare_tools=self._says_bare_tools())
+
+    def _says_bare_tools(self) -> bool:
+        called = sample("tool call")
+        try:
+            text = self._dialog(msgspec.structs.replace(called, tools=(WEATHER["function"],))).text
+        except Rejected:
+            return False
+        return all(word in text for word in ("Weatherdescription", "Citydescription"))
 
     def _learn_headers(self) -> None:
         headers = {"user": self._header("two turns", 1, 3), "tool": self._header("tool call", 3)}
@@ -279,6 +288,7 @@ def check_stops(found: Probe, name: str) -> None:
             has = f"ends with {quote(stop)}" if stop else "has no stop token"
             raise UsageError(
                 f"{name}: a {turn} {has}, but generation ends only on {', '.join(map(repr, stops)) or 'nothing'}: "
-                "a model trained so would not stop. Add the token to eos_token_id in generation_config.json",
+                "a model trained so would not stop. Add the token to eos_token_id in generation_config.json, or say: "
+                """--special-tokens '{"eos_token": "TOKEN"}'""",
                 next_step="turnmill template check MODEL",
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -108,8 +109,9 @@ class Renderer:
                 parts = [*parts, (len(text), len(text) + len(stop), entries[last].messages[-1], "stop")]
                 text += stop
                 counts["render/stop-added"] += 1
+        openings = _openings(dialog)
         ends = tuple(
-            self._prompt_end(conversation, dialog, entry, attribution.starts.get(entry), kwargs)
+            self._prompt_end(conversation, dialog.written, entry, openings.get(entry), attribution.starts, kwargs)
             for entry, item in enumerate(entries)
             if item.role == "assistant"
         )
@@ -121,21 +123,21 @@ class Renderer:
     def _prompt_end(
         self,
         conversation: Conversation,
-        dialog: Dialog,
+        written: Written,
         entry: int,
-        start: int | None,
+        opening: Opening | None,
+        starts: Mapping[int, int],
         kwargs: Mapping[str, Json],
     ) -> int:
         """Where a turn's generation prompt ends: the part of its opening that the prompt already holds."""
-        if start is None:
+        if opening is None or entry not in starts:
             return 0
-        opening = _opening(dialog, entry)
-        prompt = self._prompt(conversation, dialog.written, entry, kwargs)
-        shared = 0
-        while shared < min(len(opening), len(prompt)) and opening[shared] == prompt[shared]:
-            shared += 1
-        begin = next(segment.start for segment in dialog.segments if segment.entry == entry)
-        return max(start, begin + shared)
+        prompt = self._prompt(conversation, written, entry, kwargs)
+        differs = (one != other for one, other in zip(opening.literal, prompt, strict=False))
+        shared = next(
+            (place for place, is_other in enumerate(differs) if is_other), min(map(len, (opening.literal, prompt)))
+        )
+        return max(starts[entry], opening.start + shared)
 
     def _prompt(self, conversation: Conversation, written: Written, entry: int, kwargs: Mapping[str, Json]) -> str:
         """The generation prompt before an entry: it hangs on the role before, the tools and the arguments."""
@@ -170,12 +172,24 @@ class Renderer:
         return rendered
 
 
-def _opening(dialog: Dialog, entry: int) -> str:
-    """The literal that opens an entry."""
-    literal = ""
+class Opening(NamedTuple):
+    """The literal that an entry's text begins with, and where."""
+
+    start: int
+    literal: str
+
+
+def _openings(dialog: Dialog) -> dict[int, Opening]:
+    """The opening of each entry that reached the text."""
+    openings: dict[int, Opening] = {}
+    closed: set[int] = set()
     for segment in dialog.segments:
-        if segment.entry == entry:
-            if not segment.is_literal:
-                break
+        if segment.entry in closed:
+            continue
+        start, literal = openings.get(segment.entry, Opening(segment.start, ""))
+        if segment.is_literal:
             literal += dialog.text[segment.start : segment.end]
-    return literal
+        else:
+            closed.add(segment.entry)
+        openings[segment.entry] = Opening(start, literal)
+    return openings

@@ -50,6 +50,7 @@ class Encoder:
         plain["added_tokens"] = [token for token in stored["added_tokens"] if token["content"] not in set(control)]
         self._plain = _anchored(make, plain)
         self._control_ids = {tokenizer.token_to_id(text) for text in control} - {None}
+        self._added_ids = np.array([token["id"] for token in stored["added_tokens"]], dtype=np.int32)
         alone = self._main.encode(ANCHOR + "x", add_special_tokens=False)
         self.adds_prefix = "".join(map(self._main.id_to_token, alone.ids[1:])) != "x"
 
@@ -79,7 +80,24 @@ class Encoder:
             np.concatenate([part.offsets for part in parts] or [np.zeros((0, 2), np.int64)]),
         )
 
-    def _segment(self, text: str, start: int, *, is_plain: bool) -> Encoded:
+    def cut(self, text: str, encoded: Encoded, border: int) -> Encoded:
+        """The same ids but with a border: only the stretch between the added tokens around it is encoded anew.
+
+        An added token is found before anything else is done to a text, so nothing beyond it hangs on the stretch.
+        """
+        added = np.isin(encoded.ids, self._added_ids)
+        before = np.flatnonzero(added & (encoded.offsets[:, 1] <= border))
+        after = np.flatnonzero(added & (encoded.offsets[:, 0] >= border))
+        first = int(before[-1]) + 1 if len(before) else 0
+        last = int(after[0]) if len(after) else len(encoded.ids)
+        start = int(encoded.offsets[first - 1, 1]) if first else 0
+        end = int(encoded.offsets[last, 0]) if last < len(encoded.ids) else len(text)
+        head, tail = self._segment(text[start:border], start), self._segment(text[border:end], border)
+        ids = [encoded.ids[:first], head.ids, tail.ids, encoded.ids[last:]]
+        offsets = [encoded.offsets[:first], head.offsets, tail.offsets, encoded.offsets[last:]]
+        return Encoded(np.concatenate(ids), np.concatenate(offsets))
+
+    def _segment(self, text: str, start: int, *, is_plain: bool = False) -> Encoded:
         tokenizer = self._plain if is_plain else self._main
         if start == 0:
             return _encoded(tokenizer.encode(text, add_special_tokens=False), 0, 0)

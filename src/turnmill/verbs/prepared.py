@@ -20,7 +20,7 @@ from turnmill.report.census import SourceCensus, census
 from turnmill.steps.step import Step
 from turnmill.verbs import check, dedup, pack
 from turnmill.verbs.prepare import Built, Plan, Prepared
-from turnmill.verbs.tokenize import SIDES
+from turnmill.verbs.tokenize import SIDES, line_of
 
 KIND = "prepared"
 SAMPLES_PER_SOURCE = 3
@@ -104,17 +104,20 @@ def answer_of(output: Path, report: dict[str, Any], prepared: Prepared, plan: Pl
 
 def about(plan: Plan, prepared: Prepared, answer: dict[str, Json]) -> dict[str, Json]:
     """What OUT's manifest says beside its files: the same for the same bytes and options, wherever it lies."""
-    renderer_facts = {
-        "template_origin": plan.model.template_origin,
-        "template": plan.model.template,
+    probe = line_of(next(iter(plan.recipes.values()))).renderer.probe
+    template = {
+        "origin": plan.model.template_origin,
+        "text": plan.model.template,
         "eos": sorted(plan.model.eos),
         "eos_origin": plan.model.eos_origin,
+        "says": {verdict.name: verdict.said or verdict.why for verdict in probe.verdicts},
     }
     weighted = prepared.pack.results[0].extra["weighted"]
     return {
         "kind": KIND,
         "fingerprint": prepared.pack.step.fingerprint,
-        "model": {"name": plan.model.name, "tokenizer_sha256": plan.model.tokenizer_sha256, **renderer_facts},
+        "model": {"name": plan.model.name, "tokenizer_sha256": plan.model.tokenizer_sha256},
+        "template": template,
         "recipe": {name: msgspec.to_builtins(dataclasses.asdict(recipe)) for name, recipe in plan.recipes.items()},
         "max_tokens": plan.max_tokens,
         "labels": "not shifted; -100 = ignored",

@@ -88,7 +88,7 @@ def test_the_page_shows_text_turns_and_tokens(turnmill, rows, tmp_path: Path) ->
     answer = turnmill("explain", rows(ROW), "0", "--model", "smollm2", "--json", "--html", tmp_path / "page.html")
     source = (tmp_path / "page.html").read_text("utf-8")
     assert answer.json["text"] in Page(source).text
-    assert 'title="message 1 · answer · trained"' in source
+    assert 'title="message 1 · answer · weight 1"' in source
     assert 'title="id 2 · label 2 · weight 1 · message 1 · stop"' in source
     assert "prefers-color-scheme: dark" in source
     assert answer.err.splitlines()[-2] == f"wrote {tmp_path / 'page.html'}"

@@ -52,3 +52,20 @@ def test_a_typed_template_goes_over_the_recipe(turnmill, prepared: Path, trl_tem
 
 def test_the_next_command_is_about_the_folder(turnmill, prepared: Path) -> None:
     assert turnmill("explain", prepared, "0").next_step == f"turnmill quarantine show {prepared}"
+
+
+def test_a_folder_that_somebody_changed_is_refused(turnmill, prepared: Path, tmp_path: Path) -> None:
+    import shutil
+
+    changed = shutil.copytree(prepared, tmp_path / "changed")
+    next((changed / "quarantine").glob("*.parquet")).write_bytes(b"PAR1")
+    assert turnmill("explain", changed, "0").code == 4
+    assert turnmill("quarantine", "show", changed).code == 4
+    (changed / "manifest.json").write_text("{}")
+    assert turnmill("explain", changed, "0").code == 4
+
+
+def test_the_folder_of_a_step_is_not_a_prepared_one(turnmill, prepared: Path) -> None:
+    step = next((prepared.parent / ".out.steps").glob("check-*"))
+    answer = turnmill("explain", step, "0")
+    assert (answer.code, "holds a step of a run" in answer.err) == (2, True)

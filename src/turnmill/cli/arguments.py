@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +22,8 @@ CONFIG_SUFFIXES = (".yaml", ".yml")
 TOP_FIELDS = ("seed", "limit", "workers")
 OVERRIDES = "turnmill.overrides"
 """Key of `Context.meta`: dotted path and value of each flag, in order."""
+TYPED = "turnmill.typed"
+"""Key of `Context.meta`: what stood behind the verb, as typed."""
 
 
 class Shorthand(NamedTuple):
@@ -59,6 +62,13 @@ class Invocation:
     trailing: tuple[str, ...]
     """The values of the verb's own last arguments (`explain DATA ROW`)."""
     json: bool
+    dialect: str | None = None
+    """`--dialect` as typed."""
+
+    @property
+    def data(self) -> str:
+        """The data and their dialect as words of a command line."""
+        return shlex.join([*self.arguments, *(["--dialect", self.dialect] if self.dialect else [])])
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -81,6 +91,7 @@ class ConfiguredCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Takes the dotted flags out, then parses as click does."""
+        ctx.meta[TYPED] = tuple(args)
         rest, overrides = split_overrides(args)
         ctx.meta[OVERRIDES] = overrides
         return super().parse_args(ctx, rest)
@@ -156,7 +167,7 @@ def _invocation(
         raise UsageError(f"{path} needs {' '.join(trailing)} after the data", next_step=f"{path} --help")
     file, data = _config_and_data(arguments[:last])
     config, origins = load(file, overrides, data, dialect)
-    return Invocation(config, origins, arguments[:last], arguments[last:], json)
+    return Invocation(config, origins, arguments[:last], arguments[last:], json, dialect)
 
 
 def _config_and_data(arguments: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:

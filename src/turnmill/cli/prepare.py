@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import click
 
-from turnmill.cli.arguments import Invocation, configured
+from turnmill.cli.arguments import TYPED, Invocation, configured
 from turnmill.cli.output import next_step, notice, progress, write, write_json
 
 
@@ -80,7 +81,10 @@ def _answer_dry(call: Invocation, plan: Any, output: Path) -> None:
         for name, count in rows.items():
             write(f"{name}: {count:,} rows would be read")
         write(f"{output} would be published")
-    next_step(f"turnmill prepare {' '.join(call.arguments)} --output {output}")
+    typed = [
+        argument for argument in click.get_current_context().meta[TYPED] if argument not in ("--dry-run", "--json")
+    ]
+    next_step(f"turnmill prepare {shlex.join(typed)}")
 
 
 def _answer(call: Invocation, answer: dict[str, Any], prepared: Any) -> None:

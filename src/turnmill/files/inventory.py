@@ -78,11 +78,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (FileNotFoundError, NotADirectoryError) as problem:
         raise UsageError(f"{folder} is no prepared folder: it has no {MANIFEST}", next_step=f"ls {folder}") from problem
     except msgspec.DecodeError as problem:
-        raise StaleError(f"{folder / MANIFEST} is damaged: {problem}") from problem
+        raise StaleError(f"{folder / MANIFEST} is damaged: {problem}", next_step=f"rm -r {folder}") from problem
     if not (
         isinstance(manifest, dict) and "turnmill" in _made_by(manifest) and isinstance(manifest.get("files"), list)
     ):
-        raise StaleError(f"{folder / MANIFEST} was not written by turnmill")
+        raise StaleError(f"{folder / MANIFEST} was not written by turnmill", next_step=f"ls {folder}")
     return manifest
 
 

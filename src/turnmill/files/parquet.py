@@ -51,7 +51,9 @@ def opened(path: str, compression: Compression) -> Iterator[pq.ParquetFile]:
             source = path if file is stored and not is_url(path) else file  # a path lets Arrow read by itself
             parquet = pq.ParquetFile(source, pre_buffer=False, buffer_size=_BUFFER_BYTES)
         except (pa.ArrowException, OSError) as problem:
-            raise UsageError(f"cannot read {path} as Parquet: {_first_line(problem)}") from problem
+            raise UsageError(
+                f"cannot read {path} as Parquet: {_first_line(problem)}", next_step=f"ls -l {path}"
+            ) from problem
         with parquet:
             yield parquet
 
@@ -66,7 +68,7 @@ def _seekable(stored: BinaryIO, compression: Compression, path: str) -> Iterator
             for chunk in unpacked(stored, compression):
                 spool.write(chunk)
         except BrokenStream as broken:
-            raise UsageError(f"cannot read {path}: {broken}") from broken
+            raise UsageError(f"cannot read {path}: {broken}", next_step=f"ls -l {path}") from broken
         spool.seek(0)
         yield spool
 

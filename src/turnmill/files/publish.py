@@ -39,7 +39,7 @@ def claim(output: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
         try:
             lock.acquire(timeout=wait_s)
         except Timeout:
-            raise UsageError(f"{output} is being written by {_named(owner)}; waited {wait_s:g} s") from None
+            raise _taken(output, owner, wait_s) from None
     try:
         with writing(output):
             owner.write_text(str(os.getpid()))
@@ -51,10 +51,12 @@ def claim(output: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
         lock.release()
 
 
-def _named(owner: Path) -> str:
+def _taken(output: Path, owner: Path, wait_s: float) -> UsageError:
+    name, look = "another process", f"ls -l {owner.parent}"
     with suppress(OSError, ValueError):
-        return f"process {int(owner.read_text())}"
-    return "another process"
+        number = int(owner.read_text())
+        name, look = f"process {number}", f"ps -p {number}"
+    return UsageError(f"{output} is being written by {name}; waited {wait_s:g} s", next_step=look)
 
 
 def refuse_foreign(output: Path) -> None:
@@ -66,7 +68,7 @@ def refuse_foreign(output: Path) -> None:
     if not output.exists() or is_published(output):
         return
     if not output.is_dir():
-        raise UsageError(f"{output} is a file; expected a folder, or nothing")
+        raise UsageError(f"{output} is a file; expected a folder, or nothing", next_step=f"ls -l {output}")
     if any(output.iterdir()):
         what = f"{output} holds files that turnmill did not write; expected nothing, or an earlier output"
         raise UsageError(what, next_step=f"ls {output}")

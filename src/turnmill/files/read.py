@@ -29,7 +29,8 @@ def records(shard: Shard, options: Read, counts: Counter[str] | None = None) -> 
         UsageError: the file cannot be read.
     """
     if size(shard.path) != shard.file_bytes:
-        raise StaleError(f"{shard.path} has changed since it was planned; expected {shard.file_bytes:,} bytes")
+        what = f"{shard.path} has changed since it was planned; expected {shard.file_bytes:,} bytes"
+        raise StaleError(what, next_step=f"ls -l {shard.path}")
     if shard.layout == "parquet":
         return _parquet_records(shard, options, Counter() if counts is None else counts)
     return _json_records(shard, options)

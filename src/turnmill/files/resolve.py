@@ -37,7 +37,8 @@ def resolve(data: Sequence[str]) -> list[tuple[str, str]]:
         UsageError: nothing is there, nothing fits, or a file is named twice.
     """
     if not data:
-        raise UsageError("no data named; expected files, directories, globs or -")
+        what = "no data named; expected files, directories, globs or -"
+        raise UsageError(what, next_step="turnmill prepare --help")
     _refuse_twice([item for item in data if item == STDIN])
     found: list[tuple[str, str]] = []
     local = [item for item in data if not (is_url(item) or _is_stream(item))]
@@ -87,12 +88,15 @@ def _files_below(directory: str) -> list[str]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [os.path.join(folder, name) for name in names if not name.startswith(".") and _SUFFIX.search(name)]
     if not found:
-        raise UsageError(f"no data file in {directory}; expected files that end with {SUFFIXES}")
+        what = f"no data file in {directory}; expected files that end with {SUFFIXES}"
+        raise UsageError(what, next_step=f"ls -R {directory}")
     return sorted(found, key=lambda path: path.split(os.sep))
 
 
 def _refuse(problem: OSError) -> None:
-    raise UsageError(f"cannot read {problem.filename}: {problem.strerror}") from problem
+    raise UsageError(
+        f"cannot read {problem.filename}: {problem.strerror}", next_step=f"ls -ld {problem.filename}"
+    ) from problem
 
 
 def _remote_files(url: str) -> list[tuple[str, str]]:

@@ -29,7 +29,7 @@ def filesystem(url: str) -> tuple[Any, str]:
     try:
         system, path = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as problem:
-        raise UsageError(f"cannot open {url}: {problem}") from problem
+        raise UsageError(f"cannot open {url}: {problem}", next_step="turnmill prepare --help") from problem
     return system, cast(str, path)
 
 

@@ -17,6 +17,7 @@ from turnmill.conversation import Json
 from turnmill.errors import HealthError, UsageError
 from turnmill.executors import executors
 from turnmill.files.disk import beside
+from turnmill.files.inventory import verify
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Render
 from turnmill.steps.build import Engine, Finish, Progress, build, no_finish
@@ -150,7 +151,11 @@ class _Builder:
         self._cache, self._engine = cache, engine
 
     def build(self, step: Step, tasks: Sequence[Any], run_shard: RunShard, finish: Finish = no_finish) -> Built:
+        """The step, run now or taken from the cache; what is taken is hashed first: it will be trusted blindly."""
+        is_reused = (self._cache / step.folder_name).exists()
         folder = build(step, self._cache, tasks, run_shard, finish=finish, engine=self._engine)
+        if is_reused:
+            verify(folder)
         results = tuple(
             msgspec.json.decode((shard_folder(folder, number) / RESULT).read_bytes(), type=ShardResult)
             for number in range(len(tasks))

@@ -107,8 +107,8 @@ def to_table(rows: Iterable[Left]) -> pa.Table:
 
 
 def from_table(table: pa.Table | pa.RecordBatch) -> Iterator[Left]:
-    """The rows of a table."""
-    for values in table.to_pylist():
+    """The rows of a table; further columns (the winner of a duplicate) are passed over."""
+    for values in table.select(schema().names).to_pylist():
         yield Left(class_=values.pop("class"), **values)
 
 

@@ -24,6 +24,7 @@ from turnmill.rendered import Example, Rendered
 from turnmill.steps.shards import ShardResult
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.fit import fit
+from turnmill.tokens.markers import check_markers
 from turnmill.tokens.tokenize import Row, Tokenizing
 from turnmill.verbs.check import conversation_writer, left_writer
 from turnmill.verbs.split import Side, read_sides
@@ -82,6 +83,7 @@ class Line:
         self.model: LoadedModel = open_model(recipe.model)
         self.renderer = renderer_of(self.model, recipe.render)
         self.tokenizer = self.model.tokenizer()
+        check_markers(self.tokenizer, self.renderer.probe, self.model.name)
         self.tokenizing = Tokenizing(Encoder(self.tokenizer, self.renderer.probe.markers.control))
         self._fitted: Counter[str] = Counter()
 

@@ -212,9 +212,9 @@ class Counting:
         """The rows that come through check, filter and dedup; those that do not are counted."""
         for task in tasks_of(opened, self._config):
             for outcome in outcomes(task, counts):
+                checked, fault = outcome.checked, outcome.fault
                 counts["rows/read"] += 1
                 self._advance(1)
-                fault, checked = outcome.fault, outcome.checked
                 leaves = ("rejected", fault.code) if fault is not None else self._leaves_later(checked)
                 if leaves is not None:
                     _leaves(counts, *leaves)

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help test check fix bench clean
+.PHONY: help demo test check docs bench fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -15,6 +15,9 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+demo: $(READY)  ## prepare real rows and examples/, and explain what came of them
+	$(BIN)/python examples/demo.py
+
 test: $(READY)  ## run the tests on two processes
 	$(BIN)/python -m pytest -n 2 -q
 
@@ -23,6 +26,9 @@ check: $(READY)  ## lint, format, types and import layers
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(READY)  ## write docs/reference from the code
+	$(BIN)/python docs/build_reference.py
 
 fix: $(READY)  ## mend what ruff can mend
 	$(BIN)/ruff check --fix

@@ -6,9 +6,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from hypothesis import settings
 
 import assets
 from turnmill.cli.app import run
+
+settings.register_profile("turnmill", deadline=None)  # machines that run many things at once are slow by turns
+settings.load_profile("turnmill")
 
 
 class Answer(NamedTuple):

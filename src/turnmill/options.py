@@ -71,9 +71,11 @@ class Source:
     """One named input."""
 
     name: str
+    """What it is called in counts and flags; no two share one."""
     data: tuple[str, ...]
     """Files, directories, globs or `-`."""
     dialect: str = "auto"
+    """How its records say a chat (`turnmill list dialects`); `auto` looks at a sample of each file."""
     columns: dict[str, str] = field(default_factory=dict)
     """Our column → the record's."""
     tags: dict[str, str] = field(default_factory=dict)
@@ -95,6 +97,7 @@ class Filter:
     """Which filters run."""
 
     use: tuple[str, ...] = ("stalled-tool-call",)
+    """Names of filters (`turnmill list filters`); the first that lets a row go gives its code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ class Dedup:
     """Which duplicates leave."""
 
     by: tuple[Literal["exact"], ...] = ("exact",)
+    """`exact`: of rows with the same messages, tools and template arguments the first stays. `[]`: all stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +153,7 @@ class Pack:
     """How examples are laid into rows of `fit.max_tokens`."""
 
     on: bool = True
+    """False: an example a row."""
     order: Literal["random", "kept"] = "random"
     """Packs in seeded random order, or examples in the order they were read."""
     materialise: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,6 +62,13 @@ class Invocation:
     trailing: tuple[str, ...]
     """The values of the verb's own last arguments (`explain DATA ROW`)."""
     json: bool
+    dialect: str | None = None
+    """`--dialect` as typed."""
+
+    @property
+    def data(self) -> str:
+        """The data and their dialect as words of a command line."""
+        return shlex.join([*self.arguments, *(["--dialect", self.dialect] if self.dialect else [])])
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -159,7 +167,7 @@ def _invocation(
         raise UsageError(f"{path} needs {' '.join(trailing)} after the data", next_step=f"{path} --help")
     file, data = _config_and_data(arguments[:last])
     config, origins = load(file, overrides, data, dialect)
-    return Invocation(config, origins, arguments[:last], arguments[last:], json)
+    return Invocation(config, origins, arguments[:last], arguments[last:], json, dialect)
 
 
 def _config_and_data(arguments: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+UNWRAPPED_WIDTH = 10_000
+"""Columns of a table that is read by a program: a row stays on its line."""
+
+
 def write(text: str) -> None:
     """A line of the answer."""
     click.echo(text)
@@ -41,7 +45,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def write_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows in aligned columns."""
+    """Rows in aligned columns; only a terminal wraps them."""
     from rich.table import Table
     from rich.text import Text
 
@@ -50,7 +54,10 @@ def write_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(heading, no_wrap=heading == headings[0])
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console().print(table)
+    out = console()
+    if not out.is_terminal:
+        out.width = UNWRAPPED_WIDTH
+    out.print(table)
 
 
 @contextmanager
@@ -67,7 +74,8 @@ def progress(description: str, total: int | None = None, unit: str = "rows") -> 
     speed = TextColumn("{task.fields[speed]}")
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn())
     out = console(stderr=True)
-    with Progress(*columns, console=out, disable=not out.is_terminal, transient=True) as bar:
+    # rich would send what is written to stdout meanwhile to the bar's own stream
+    with Progress(*columns, console=out, disable=not out.is_terminal, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(description, total=total, speed="")
 
         def advance(count: int) -> None:

@@ -47,12 +47,6 @@ CHECKING: dict[str, Code] = {
         "user, assistant, user",
         "Leave the trailing message out.",
     ),
-    "lone-surrogate": Code(
-        "check",
-        "Text holds half of a surrogate pair, which no encoding can store.",
-        r'"arguments": "{\"emoji\": \"\\ud83d\"}"',
-        "Export the data again with whole characters.",
-    ),
     "no-assistant-turn": Code(
         "check", "No assistant speaks: there is nothing to learn.", "user", "Leave the row out, or add the answer."
     ),

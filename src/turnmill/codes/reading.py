@@ -31,7 +31,7 @@ READING: dict[str, Code] = {
     ),
     "lone-surrogate": Code(
         "read",
-        "An escape is one half of a surrogate pair without the other: no text holds it.",
+        "An escape, of the record or of arguments inside it, is half of a surrogate pair: no text holds it.",
         '{"prompt": "x \\ud83d y"}',
         "Cut texts between characters, not between UTF-16 units.",
     ),

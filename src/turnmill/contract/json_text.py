@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from typing import Literal, NoReturn
 
 from turnmill.conversation import Json
@@ -25,8 +26,8 @@ class JsonFault(ValueError):
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        seen: set[str] = set()
-        repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        times = Counter(key for key, _ in pairs)
+        repeated = next(key for key, count in times.items() if count > 1)
         raise JsonFault("duplicate-key", f"the key {quote(repeated)} stands twice in one object")
     return value
 

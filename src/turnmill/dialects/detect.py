@@ -41,7 +41,7 @@ def detect(sample: Sequence[dict[str, Json]], mapping: Mapping) -> Detected:
     _refuse_preferences(sample)
     evidence: Counter[tuple[str, str]] = Counter()
     for record in sample:
-        evidence.update(set(_evidence(record, mapping)))
+        evidence.update(sorted(set(_evidence(record, mapping))))
     found = _by_dialect(evidence, len(sample))
     if len(found) > 1:
         seen = "; ".join(f"{name}: {why}" for name, why in found.items())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from turnmill.registry import Registry
 
-Executor = Callable[[Callable[[Any], Any], Sequence[Any], int], Iterator[Any]]
+Executor = Callable[[Callable[[Any], Any], Sequence[Any], int], Generator[Any, None, None]]
 """(function, tasks, workers) → the results, in the tasks' order.
 
 Function and tasks are picklable. An exception of the function is raised when its task's turn comes; tasks that have

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
@@ -17,7 +17,7 @@ from turnmill.executors.inline import inline
 
 
 @executor("local")
-def local(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> Iterator[Any]:
+def local(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> Generator[Any, None, None]:
     """Runs tasks in `workers` spawned processes; one task or one worker needs none.
 
     Raises:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -59,7 +60,9 @@ def _parse(text: str) -> Json:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}" if problem.lineno > 1 else f"column {problem.colno}"
-        raise Rejected("invalid-json", f"not JSON: {problem.msg} at {where} of the record") from None
+        raise Rejected(
+            "invalid-json", f"not JSON: {problem.msg.removesuffix(' at')} at {where} of the record"
+        ) from None
     except RecursionError:
         raise _too_deep() from None
     except ValueError:  # the only other one: an integer of more digits than Python converts
@@ -71,8 +74,8 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     entries = dict(pairs)
     if len(entries) == len(pairs):
         return entries
-    seen: set[str] = set()
-    twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+    times = Counter(key for key, _ in pairs)
+    twice = next(key for key, count in times.items() if count > 1)
     raise Rejected("duplicate-key", f"the key {quote(twice)} stands twice in one object")
 
 

@@ -288,6 +288,7 @@ def check_stops(found: Probe, name: str) -> None:
             has = f"ends with {quote(stop)}" if stop else "has no stop token"
             raise UsageError(
                 f"{name}: a {turn} {has}, but generation ends only on {', '.join(map(repr, stops)) or 'nothing'}: "
-                "a model trained so would not stop. Add the token to eos_token_id in generation_config.json",
+                "a model trained so would not stop. Add the token to eos_token_id in generation_config.json, or say: "
+                """--special-tokens '{"eos_token": "TOKEN"}'""",
                 next_step="turnmill template check MODEL",
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -111,9 +111,10 @@ def _run_shards(step: Step, tasks: Sequence[ShardTask], engine: Engine) -> list[
     tell = engine.progress or (lambda name, done, total: None)
     tell(step.name, 0, len(tasks))
     results: list[ShardResult] = []
-    for task in tasks:
-        results.append(run_task(task) if task.folder in finished else next(fresh))
-        tell(step.name, len(results), len(tasks))
+    with closing(fresh):
+        for task in tasks:
+            results.append(run_task(task) if task.folder in finished else next(fresh))
+            tell(step.name, len(results), len(tasks))
     return results
 
 

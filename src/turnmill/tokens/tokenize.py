@@ -42,6 +42,12 @@ class Tokenizing:
                 found.append(fault)
         return found
 
+    def offsets(self, conversation: Conversation, rendered: Rendered, loss: Loss) -> NDArray[np.int64]:
+        """(tokens, 2): the characters [start, end) of each token of the row's example, before it is cut."""
+        policy = Policy(conversation, loss)
+        weights = np.array([policy.weight(span) for span in rendered.spans])
+        return self._bordered(rendered, policy, weights, None).offsets
+
     def _example(
         self, conversation: Conversation, rendered: Rendered, policy: Policy, encoded: Encoded | None
     ) -> Example:

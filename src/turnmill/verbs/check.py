@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from turnmill.contract import check
-from turnmill.conversation import Checked, Json
+from turnmill.conversation import Checked, Conversation, Json
 from turnmill.dialects import Reading, convert, dialects
 from turnmill.errors import HealthError, Rejected
 from turnmill.files import canonical, quarantine
@@ -56,6 +56,8 @@ class Outcome(NamedTuple):
     stage: str
     checked: Checked | None = None
     fault: Rejected | None = None
+    conversation: Conversation | None = None
+    """What was rejected, where the record could be converted."""
 
 
 def kept_columns(read: Read) -> tuple[str, ...]:
@@ -94,6 +96,7 @@ def outcomes(task: CheckTask, counts: Counter[str]) -> Iterator[Outcome]:
             yield Outcome(record, "read", fault=record.fault)
             continue
         stage = "convert"
+        conversation: Conversation | None = None
         try:
             conversation = convert(record.value, read, reading)
             stage = "check"
@@ -103,7 +106,7 @@ def outcomes(task: CheckTask, counts: Counter[str]) -> Iterator[Outcome]:
             )
             yield Outcome(record, stage, checked=check(conversation, task.check))
         except Rejected as fault:
-            yield Outcome(record, stage, fault=fault)
+            yield Outcome(record, stage, fault=fault, conversation=conversation)
 
 
 def conversation_writer(path: Path, columns: tuple[str, ...]) -> TableWriter[Checked]:
@@ -122,7 +125,7 @@ def run_shard(task: CheckTask, folder: Path) -> ShardResult:
     counts: Counter[str] = Counter()
     fatal: list[str] = []
     with conversation_writer(folder / CONVERSATIONS, columns) as accepted, left_writer(folder) as rejected:
-        for record, stage, checked, fault in outcomes(task, counts):
+        for record, stage, checked, fault, _ in outcomes(task, counts):
             counts["rows/read"] += 1
             if checked is not None:
                 counts["rows/checked"] += 1

@@ -1,0 +1,135 @@
+"""Writes docs/reference from the code it describes: `make docs`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from turnmill.cli.app import Verbs, verbs
+from turnmill.cli.arguments import ConfiguredCommand
+from turnmill.codes import CODES, Code
+from turnmill.config import BOUNDS, Config, field_help
+
+REFERENCE = Path(__file__).parent / "reference"
+GENERATED = "<!-- Written by docs/build_reference.py: change what it describes, then `make docs`. -->"
+STAGES = {
+    "read": "The file or the record cannot be read.",
+    "convert": "The record is not a chat of its dialect.",
+    "check": "The conversation breaks the chat contract.",
+    "filter": "A filter let the row go; these do not count against the health limit.",
+    "dedup": "The row says what another row says; it lies in `duplicates/`.",
+    "render": "The model's template cannot say the row.",
+    "tokenize": "The row gives no example.",
+    "fit": "The example does not fit.",
+}
+"""Stage → what its codes have in common, in the order of the line."""
+
+
+def codes_page() -> Iterator[str]:
+    """Every code, by stage."""
+    yield "# Codes"
+    yield (
+        "A row that leaves a run leaves with one of these codes. They are public: scripts may rely on them. "
+        "`turnmill census` counts them, `turnmill prepare` keeps each row with its code, file and line in "
+        "`OUT/quarantine` (losers of dedup in `OUT/duplicates`)."
+    )
+    for stage, common in STAGES.items():
+        yield f"## {stage}"
+        yield common
+        for name, code in sorted(CODES.items()):
+            if code.stage == stage:
+                yield from _code(name, code)
+
+
+def _code(name: str, code: Code) -> Iterator[str]:
+    yield f"### `{name}`"
+    yield code.means
+    yield f"```text\n{code.example}\n```"
+    yield f"What to do: {code.remedy}"
+
+
+def config_page() -> Iterator[str]:
+    """Every field of a config, by section."""
+    yield "# Config"
+    yield (
+        "One YAML file serves every verb; each field is also a flag: `--fit.max_tokens 2048`, or "
+        "`--sources.NAME.dialect sharegpt` for a source. A flag goes before the file, the file before the default. "
+        "`turnmill config show FILE --origins` prints what is in force and where each value comes from."
+    )
+    for section in Config.model_fields:
+        fields = field_help([section])
+        if [field.path for field in fields] == [section]:
+            continue
+        yield f"## {section}"
+        yield Config.model_fields[section].description or ""
+        yield _table(["field", "default", "meaning"], [[f"`{f.path}`", _code_cell(f.default), f.text] for f in fields])
+    yield "## top"
+    top = [field for section in Config.model_fields for field in field_help([section]) if field.path == section]
+    yield _table(["field", "default", "meaning"], [[f"`{f.path}`", _code_cell(f.default), f.text] for f in top])
+    yield "## Bounds"
+    yield _table(["field", "least", "greatest"], [[f"`{p}`", f"{a:g}", f"{b:g}"] for p, (a, b) in BOUNDS.items()])
+
+
+def verbs_page() -> Iterator[str]:
+    """Every verb, with its own options."""
+    yield "# Verbs"
+    yield (
+        "The answer goes to stdout, everything else to stderr, whose last line is the next command to type. "
+        "Exit codes: 0 done; 2 the command, the config or a path is wrong and nothing was written; 3 too many rows "
+        "left and nothing was published; 4 stored data do not match their manifest."
+    )
+    yield "A first argument that ends in `.yaml` is the config; others are data. Fields: [config](config.md)."
+    context = click.Context(verbs, info_name="turnmill")
+    assert isinstance(verbs, Verbs)
+    for name in verbs.list_commands(context):
+        command = verbs.get_command(context, name)
+        if command is not None:
+            yield from _verb(name, command, context)
+
+
+def _verb(name: str, command: click.Command, parent: click.Context) -> Iterator[str]:
+    context = click.Context(command, info_name=name, parent=parent)
+    title = context.command_path
+    yield f"## {title}"
+    yield " ".join((command.help or "").split())
+    usage = " ".join([title, *command.collect_usage_pieces(context)])
+    yield f"```text\n{usage}\n```"
+    records = [parameter.get_help_record(context) for parameter in command.params]
+    rows = [[f"`{record[0]}`", record[1]] for record in records if record and record[1]]
+    if rows:
+        yield _table(["option", "meaning"], rows)
+    if isinstance(command, ConfiguredCommand) and command.sections:
+        yield "Sections it uses: " + ", ".join(f"`{section}`" for section in command.sections) + "."
+    if isinstance(command, click.Group):
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            if found is not None:
+                yield from _verb(inner, found, context)
+
+
+def _code_cell(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def _table(headings: list[str], rows: list[list[str]]) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
+
+
+PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "codes.md": codes_page,
+    "config.md": config_page,
+    "verbs.md": verbs_page,
+}
+
+
+def written(name: str) -> str:
+    """The text of a page."""
+    return "\n\n".join([GENERATED, *(part for part in PAGES[name]() if part)]) + "\n"
+
+
+if __name__ == "__main__":
+    for name in PAGES:
+        (REFERENCE / name).write_text(written(name), "utf-8")

@@ -1,0 +1,249 @@
+"""What became of one row: its text by kind, its tokens and labels, and why each message does or does not train."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from turnmill.conversation import NOT_RECORDED, Conversation, Json
+from turnmill.errors import Rejected
+from turnmill.rendered import Example, Kind, Rendered, Span
+from turnmill.tokens.labels import labels, loss_weights
+from turnmill.tokens.loss import Policy
+
+
+class ExplainedSpan(msgspec.Struct, frozen=True):
+    """Characters [start, end) of one message and kind."""
+
+    start: int
+    end: int
+    message: int | None
+    """Index in the recorded message list, None where no recorded message is behind it."""
+    kind: Kind
+    trained: bool
+
+
+class ExplainedTurn(msgspec.Struct, frozen=True):
+    """One recorded message."""
+
+    message: int
+    trained: bool
+    why: str
+    """`trained`, `weight-zero`, `not-last`, `reasoning-off`, `cut`, `context`, `role`, `quoted`, `rejected:CODE`."""
+
+
+class ExplainedToken(msgspec.Struct, frozen=True):
+    """One token of an example."""
+
+    text: str
+    """Its characters; "" where the token before has them too (bytes of one character)."""
+    id: int
+    label: int
+    weight: float
+    message: int | None
+    kind: Kind
+
+
+class ExplainedExample(msgspec.Struct, frozen=True):
+    """One training example of the row."""
+
+    part: int
+    text: str
+    """What is kept of the row's text."""
+    spans: tuple[ExplainedSpan, ...]
+    input_ids: tuple[int, ...] | None = None
+    """None without a tokenizer, as are labels and weights."""
+    labels: tuple[int, ...] | None = None
+    weights: tuple[float, ...] | None = None
+    tokens: tuple[ExplainedToken, ...] = ()
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """One row."""
+
+    row: int
+    id: str | None
+    place: str
+    """Source, file and line."""
+    text: str | None = None
+    """The whole text; None where the row has none."""
+    spans: tuple[ExplainedSpan, ...] = ()
+    turns: tuple[ExplainedTurn, ...] = ()
+    examples: tuple[ExplainedExample, ...] = ()
+    control_hits: tuple[tuple[int, int], ...] = ()
+    """Characters [start, end) of control-token text in content."""
+    roles: dict[int, str] = {}
+    """Recorded index → who speaks."""
+    code: str | None = None
+    """Of a row that leaves."""
+    message: str | None = None
+    at: int | None = None
+    """Recorded index of the message at fault."""
+
+    def as_json(self) -> dict[str, Json]:
+        """One line of `explain --json`."""
+        first = self.examples[0] if self.examples else None
+        value: dict[str, Json] = {
+            "row": self.row,
+            "id": self.id,
+            "text": self.text,
+            "spans": msgspec.to_builtins(self.spans),
+            "input_ids": msgspec.to_builtins(first.input_ids) if first else None,
+            "labels": msgspec.to_builtins(first.labels) if first else None,
+            "turns": msgspec.to_builtins(self.turns),
+            "examples": [_without_tokens(example) for example in self.examples],
+        }
+        if self.code is not None:
+            value |= {"code": self.code, "message": self.message}
+        if self.control_hits and self.text is not None:
+            hits = [{"start": start, "end": end, "text": self.text[start:end]} for start, end in self.control_hits]
+            value["control_hits"] = hits
+        return value
+
+
+def _without_tokens(example: ExplainedExample) -> dict[str, Json]:
+    value: dict[str, Json] = msgspec.to_builtins(example)
+    del value["tokens"]
+    return value
+
+
+def explain_accepted(
+    row: int,
+    place: str,
+    conversation: Conversation,
+    rendered: Rendered,
+    policy: Policy,
+    tokenized: tuple[Example, NDArray[np.int64]] | None,
+) -> Explanation:
+    """A row that gave an example.
+
+    Args:
+        row: its number.
+        place: source, file and line.
+        conversation: the row.
+        rendered: its whole text.
+        policy: its loss.
+        tokenized: the example, and the characters [start, end) of each token of the whole text, (tokens, 2) with at
+            least the example's; None without a tokenizer.
+    """
+    trains = [policy.weight(span) > 0 for span in rendered.spans]
+    kept = len(rendered.text)
+    if tokenized is not None:
+        example, offsets = tokenized
+        kept = int(offsets[len(example.input_ids) - 1, 1])
+        trains = _confirmed(rendered.spans, trains, example, offsets)
+    spans = _explained_spans(rendered.spans, trains)
+    kept_spans = tuple(msgspec.structs.replace(span, end=min(span.end, kept)) for span in spans if span.start < kept)
+    shown = ExplainedExample(0, rendered.text[:kept], kept_spans)
+    if tokenized is not None:
+        shown = _with_tokens(shown, *tokenized)
+    return Explanation(
+        row=row,
+        id=conversation.id,
+        place=place,
+        text=rendered.text,
+        spans=spans,
+        turns=_turns(conversation, rendered, policy, kept),
+        examples=(shown,),
+        control_hits=rendered.control_hits,
+        roles=roles_of(conversation),
+    )
+
+
+def explain_left(
+    row: int, place: str, fault: Rejected, conversation: Conversation | None, *, has_id: bool, rendered: Rendered | None
+) -> Explanation:
+    """A row that leaves.
+
+    Args:
+        row: its number.
+        place: source, file and line.
+        fault: why.
+        conversation: what is known of it.
+        has_id: whether it was checked, so that its id stands for something.
+        rendered: its text, where it came so far.
+    """
+    roles = roles_of(conversation) if conversation else {}
+    return Explanation(
+        row=row,
+        id=conversation.id if conversation and has_id else None,
+        place=place,
+        text=rendered.text if rendered else None,
+        spans=_explained_spans(rendered.spans, [False] * len(rendered.spans)) if rendered else (),
+        turns=tuple(ExplainedTurn(message, False, f"rejected:{fault.code}") for message in roles),
+        control_hits=rendered.control_hits if rendered else (),
+        roles=roles,
+        code=fault.code,
+        message=fault.message,
+        at=fault.at,
+    )
+
+
+def place_of(conversation: Conversation) -> str:
+    """Source, file and line of a row."""
+    meta = conversation.meta
+    return f"{conversation.source}: {meta.get('source_file', '')}:{meta.get('source_line', '')}"
+
+
+def roles_of(conversation: Conversation) -> dict[int, str]:
+    """Recorded index → who speaks, in recorded order."""
+    roles = {m.recorded: m.role for m in conversation.messages if m.recorded != NOT_RECORDED}
+    return dict(sorted(roles.items()))
+
+
+def _confirmed(
+    spans: Sequence[Span], trains: Sequence[bool], example: Example, offsets: NDArray[np.int64]
+) -> list[bool]:
+    """Of the spans that are meant to train those in which a token does: a cut, or a token across a border, may not."""
+    count = len(example.input_ids)
+    weights = loss_weights([run.end for run in example.runs], [run.weight for run in example.runs])
+    trained = offsets[:count][weights > 0]
+    return [
+        meant and bool(((trained[:, 0] < span.end) & (trained[:, 1] > span.start)).any())
+        for span, meant in zip(spans, trains, strict=True)
+    ]
+
+
+def _explained_spans(spans: Sequence[Span], trains: Sequence[bool]) -> tuple[ExplainedSpan, ...]:
+    return tuple(
+        ExplainedSpan(span.start, span.end, _recorded(span.message), span.kind, trained)
+        for span, trained in zip(spans, trains, strict=True)
+    )
+
+
+def _recorded(message: int) -> int | None:
+    return None if message == NOT_RECORDED else message
+
+
+def _with_tokens(shown: ExplainedExample, example: Example, offsets: NDArray[np.int64]) -> ExplainedExample:
+    ends, run_weights = [run.end for run in example.runs], [run.weight for run in example.runs]
+    ids = tuple(example.input_ids)
+    found = labels(example.input_ids, ends, run_weights).tolist()
+    weights = loss_weights(ends, run_weights).tolist()
+    tokens: list[ExplainedToken] = []
+    run = seen = 0
+    for number, token in enumerate(ids):
+        if number >= ends[run]:
+            run += 1
+        start, end = offsets[number].tolist()
+        text = shown.text[max(start, seen) : end]
+        seen = max(seen, end)
+        owner = example.runs[run]
+        tokens.append(ExplainedToken(text, token, found[number], weights[number], _recorded(owner.message), owner.kind))
+    return msgspec.structs.replace(
+        shown, input_ids=ids, labels=tuple(found), weights=tuple(weights), tokens=tuple(tokens)
+    )
+
+
+def _turns(conversation: Conversation, rendered: Rendered, policy: Policy, kept: int) -> tuple[ExplainedTurn, ...]:
+    """Why each recorded message does or does not train."""
+    turns: list[ExplainedTurn] = []
+    for message in roles_of(conversation):
+        spans = [span for span in rendered.spans if span.message == message]
+        is_cut = bool(spans) and all(span.start >= kept for span in spans)
+        why = policy.why(message, [span.kind for span in spans], is_cut=is_cut)
+        turns.append(ExplainedTurn(message, why == "trained", why))
+    return tuple(turns)

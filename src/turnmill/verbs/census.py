@@ -1,0 +1,256 @@
+"""census: what a run would make of raw data, counted in this process without writing a file; or what OUT holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import msgspec
+
+from turnmill.conversation import Checked
+from turnmill.dedup import weights_key
+from turnmill.errors import Rejected, StaleError
+from turnmill.files.inventory import MANIFEST, is_published, verify
+from turnmill.models import open_model
+from turnmill.options import Source
+from turnmill.rendered import Example, Kind, Loss
+from turnmill.report.census import SAMPLES_PER_SOURCE, SourceCensus, Unit, census
+from turnmill.tokens.loss import Policy
+from turnmill.verbs.check import outcomes, tasks_of
+from turnmill.verbs.filter import verdict
+from turnmill.verbs.read import OpenSource
+from turnmill.verbs.tokenize import BATCH, Line, Made, Recipe, max_tokens_of, renderer_of, sample_of
+
+if TYPE_CHECKING:
+    from turnmill.config import Config
+
+REPORT = "report.json"
+
+
+class Stretch(NamedTuple):
+    """A stretch of one example: tokens, or characters."""
+
+    kind: Kind
+    size: int
+    trains: bool
+
+
+class Measured(NamedTuple):
+    """One example as the census counts it."""
+
+    stretches: list[Stretch]
+    turns: int
+    sample: Callable[[], dict[str, Any]]
+
+
+class Engine(Protocol):
+    """What makes examples of checked rows, and how they are measured."""
+
+    def run(self, rows: list[Checked], recipe: Recipe) -> Iterator[Measured | Rejected]:
+        """Each row's example, or why it has none, in order."""
+
+    def counts(self) -> Counter[str]:
+        """What was done to rows since this was asked last."""
+
+
+def is_prepared(path: Path) -> bool:
+    """Whether this is a folder that `prepare` published (or was, before somebody changed it)."""
+    return (path / MANIFEST).is_file() and ((path / REPORT).is_file() or is_published(path))
+
+
+def of_folder(folder: Path) -> dict[str, Any]:
+    """The census that `prepare` wrote to OUT.
+
+    Raises:
+        StaleError: files of OUT are missing or changed.
+    """
+    verify(folder, whole=False)
+    try:
+        found: dict[str, Any] = msgspec.json.decode((folder / REPORT).read_bytes())
+    except (OSError, msgspec.DecodeError) as problem:
+        raise StaleError(f"{folder / REPORT} cannot be read: {problem}") from problem
+    return found
+
+
+def of_data(
+    opened: Sequence[OpenSource], config: Config, advance: Callable[[int], None] | None = None
+) -> dict[str, Any]:
+    """The census of raw data: read, checked, filtered, deduplicated and made into examples; nothing is held out.
+
+    It never stops on a health limit. Memory grows with the ids and lengths of rows, never with their text.
+
+    Args:
+        opened: the sources of `config`.
+        config: with a model, or a template alone: then characters are counted.
+        advance: told how many rows were read.
+
+    Raises:
+        UsageError: no such model, or a template that cannot be used.
+    """
+    counting = Counting(config, advance or (lambda _: None))
+    return census([counting.source(source) for source in opened], unit=counting.unit)
+
+
+class TokenEngine:
+    """Examples in tokens, with a model."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._line = Line(recipe)
+
+    def run(self, rows: list[Checked], recipe: Recipe) -> Iterator[Measured | Rejected]:
+        """Each row's example, or why it has none, in order."""
+        for made in self._line.run(rows, recipe):
+            if made.example is None:
+                yield made.fault or Rejected("no-trainable-tokens", "no example")
+            else:
+                yield self._measured(made, made.example)
+
+    def counts(self) -> Counter[str]:
+        """What was done to rows since this was asked last."""
+        counts = self._line.counts
+        self._line.clear()
+        return counts
+
+    def _measured(self, made: Made, example: Example) -> Measured:
+        stretches: list[Stretch] = []
+        start = 0
+        for run in example.runs:
+            stretches.append(Stretch(run.kind, run.end - start, run.weight > 0))
+            start = run.end
+        turns = len(example.turn_ends)
+        return Measured(stretches, turns, lambda: sample_of(made, self._line.tokenizer))
+
+
+class TextEngine:
+    """Examples in characters, with a template alone: nothing is cut, for nobody knows how long a token is."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self._renderer = renderer_of(open_model(recipe.model), recipe.render)
+
+    def run(self, rows: list[Checked], recipe: Recipe) -> Iterator[Measured | Rejected]:
+        """Each row's text, or why it has none, in order."""
+        for row in rows:
+            try:
+                yield self._measured(row, recipe)
+            except Rejected as fault:
+                yield fault
+
+    def counts(self) -> Counter[str]:
+        """What was done to rows since this was asked last."""
+        counts = Counter(self._renderer.counts)
+        self._renderer.counts.clear()
+        return counts
+
+    def _measured(self, row: Checked, recipe: Recipe) -> Measured:
+        rendered = self._renderer.render(row, recipe.template_kwargs, recipe.control_tokens)
+        policy = Policy(row, recipe.loss)
+        trains = [policy.weight(span) > 0 for span in rendered.spans]
+        if not any(trains):
+            raise Rejected("no-trainable-tokens", "nothing of this row trains under its weights and the loss options")
+        pairs = list(zip(rendered.spans, trains, strict=True))
+        stretches = [Stretch(span.kind, span.end - span.start, trained) for span, trained in pairs]
+        turns = len({policy.turn(span) for span, trained in pairs if trained} - {-1})
+        texts = _joined((rendered.text[span.start : span.end], trained) for span, trained in pairs)
+        sample = {"source": row.source, "row": row.meta["row"], "id": row.id, "trained": texts}
+        return Measured(stretches, turns, lambda: sample)
+
+
+def _joined(pieces: Iterable[tuple[str, bool]]) -> list[str]:
+    """The texts of the trained stretches: pieces that train and touch are one."""
+    texts: list[str] = []
+    was_trained = False
+    for piece, trains in pieces:
+        if trains and was_trained:
+            texts[-1] += piece
+        elif trains:
+            texts.append(piece)  # pieces are joined, not only kept
+        was_trained = trains
+    return texts
+
+
+class Counting:
+    """One census in the making: the sources in order, and the ids that were met so far."""
+
+    def __init__(self, config: Config, advance: Callable[[int], None]) -> None:
+        self._config, self._advance = config, advance
+        self._seen: dict[bytes, str] = {}
+        model = open_model(config.model)
+        self._max_tokens = max_tokens_of(config.fit, model)
+        self.unit: Unit = "tokens" if model.tokenizer_path else "characters"
+        engine = TokenEngine if model.tokenizer_path else TextEngine
+        self._engine: Engine = engine(Recipe(config.model, config.render, Loss(), config.fit, self._max_tokens))
+
+    def source(self, opened: OpenSource) -> SourceCensus:
+        """What was counted of one source."""
+        counts: Counter[str] = Counter()
+        found = SourceCensus(opened.source.name, counts, [], [])
+        recipe, rows = self._recipe(opened.source), self._kept(opened, counts)
+        while batch := list(islice(rows, BATCH)):
+            for measured in self._engine.run(batch, recipe):
+                if isinstance(measured, Rejected):
+                    _leaves(counts, "rejected", measured.code)
+                else:
+                    self._count(found, measured)
+        counts.update(self._engine.counts())
+        return found
+
+    def _recipe(self, source: Source) -> Recipe:
+        return Recipe(
+            model=self._config.model,
+            render=self._config.render,
+            loss=self._config.loss_of(source),
+            fit=self._config.fit,
+            max_tokens=self._max_tokens,
+            template_kwargs=source.template_kwargs,
+            control_tokens=source.control_tokens,
+        )
+
+    def _kept(self, opened: OpenSource, counts: Counter[str]) -> Iterator[Checked]:
+        """The rows that come through check, filter and dedup; those that do not are counted."""
+        for task in tasks_of(opened, self._config):
+            for _, _, checked, fault in outcomes(task, counts):
+                counts["rows/read"] += 1
+                self._advance(1)
+                leaves = ("rejected", fault.code) if fault is not None else self._leaves_later(checked)
+                if leaves is not None:
+                    _leaves(counts, *leaves)
+                elif checked is not None:
+                    yield checked
+
+    def _leaves_later(self, row: Checked | None) -> tuple[str, str] | None:
+        """Class and code of a checked row that a filter or dedup lets go."""
+        if row is None:
+            return None
+        filtered = verdict(row, self._config.filter)
+        if filtered is not None:
+            return filtered[0], filtered[1].code
+        code = self._repeats(row) if "exact" in self._config.dedup.by else None
+        return ("duplicate", code) if code else None
+
+    def _repeats(self, row: Checked) -> str | None:
+        """The code of a row whose id came before; else it is remembered."""
+        key, weights = bytes.fromhex(row.id), weights_key(row)
+        if key not in self._seen:
+            self._seen[key] = weights
+            return None
+        return "duplicate" if self._seen[key] == weights else "duplicate-other-weights"
+
+    def _count(self, found: SourceCensus, measured: Measured) -> None:
+        counts = found.counters
+        counts["rows/accepted"] += 1
+        counts["train/examples"] += 1
+        counts["train/turns"] += measured.turns
+        for kind, size, trains in measured.stretches:
+            counts[f"train/{self.unit}/{kind}"] += size
+            counts[f"train/trained/{kind}"] += size if trains else 0
+        found.lengths.append(sum(stretch.size for stretch in measured.stretches))
+        if len(found.samples) < SAMPLES_PER_SOURCE:
+            found.samples.append(measured.sample())
+
+
+def _leaves(counts: Counter[str], class_: str, code: str) -> None:
+    counts[f"rows/{class_}"] += 1
+    counts[f"codes/{code}"] += 1

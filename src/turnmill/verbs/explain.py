@@ -1,0 +1,246 @@
+"""explain: what becomes of single rows, of raw data or of a prepared folder, and why each message trains or not."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from heapq import merge
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from turnmill.contract import readmit
+from turnmill.conversation import Checked, Conversation
+from turnmill.errors import Rejected, UsageError
+from turnmill.files import canonical, quarantine
+from turnmill.files.inventory import is_published, verify
+from turnmill.files.quarantine import Left
+from turnmill.files.record import Shard
+from turnmill.files.tables import batches
+from turnmill.models import open_model
+from turnmill.options import Model, Render
+from turnmill.rendered import Rendered
+from turnmill.report.explanation import Explanation, explain_accepted, explain_left, place_of
+from turnmill.tokens.loss import Policy
+from turnmill.verbs.read import open_sources
+from turnmill.verbs.rows import ReadRow, rows_of
+from turnmill.verbs.tokenize import Recipe, line_of, max_tokens_of, renderer_of
+
+if TYPE_CHECKING:
+    from turnmill.config import Config, Origins
+    from turnmill.render.renderer import Renderer
+
+ALL = "all"
+EARLY_STAGES = ("read", "convert", "check")
+"""Where a row leaves as its record; at later stages it is a checked conversation."""
+
+
+class Found(NamedTuple):
+    """One row, wherever it was read."""
+
+    row: int
+    place: str
+    source: str
+    conversation: Conversation | None
+    """None where the record could not be converted."""
+    is_checked: bool
+    fault: Rejected | None
+
+
+class Selection:
+    """Which rows to explain: a number, an id, or `all`.
+
+    Raises:
+        UsageError: none of these.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.is_all = text == ALL
+        self.number = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
+        self.id = text.lower() if re.fullmatch(r"[0-9A-Fa-f]{32}", text) else None
+        if not self.is_all and self.number is None and self.id is None:
+            raise UsageError(f"ROW is {text!r}; expected a row's number from 0, its id (32 hex digits), or `all`")
+
+    def takes(self, found: Found) -> bool:
+        """Whether the row is one of them."""
+        if self.is_all or self.number is not None:
+            return self.is_all or found.row == self.number
+        return found.is_checked and found.conversation is not None and found.conversation.id == self.id
+
+
+def explain(config: Config, origins: Origins, selection: Selection) -> Iterator[Explanation]:
+    """The chosen rows, in order; reading ends at the row that was asked for.
+
+    Args:
+        config: its sources are raw data, or one prepared folder.
+        origins: what of the config was typed on the command line: over a prepared folder's own recipe.
+        selection: the rows.
+
+    Raises:
+        UsageError: no such row, or no model for a row that needs one.
+    """
+    folder = prepared_folder(config)
+    if folder is None:
+        rows, recipes = _raw_rows(config, selection), {one.name: recipe_of(config, one.name) for one in config.sources}
+    else:
+        rows, recipes = _prepared_rows(folder, selection), _stored_recipes(folder, config, origins)
+    for found in rows:
+        if selection.takes(found):
+            yield _explained(found, recipes[found.source])
+            if not selection.is_all:
+                return
+    if not selection.is_all:
+        message = f"no row {selection.text} in {', '.join(_data(config))}; rows are numbered from 0, over all the data"
+        raise UsageError(message, next_step=f"turnmill explain {shlex.join(_data(config))} all")
+
+
+def recipe_of(config: Config, source: str) -> Recipe:
+    """How a source's rows become examples; `max_tokens` is 0 until a model is open."""
+    chosen = next(one for one in config.sources if one.name == source)
+    return Recipe(
+        model=config.model,
+        render=config.render,
+        loss=config.loss_of(chosen),
+        fit=config.fit,
+        max_tokens=0,
+        template_kwargs=chosen.template_kwargs,
+        control_tokens=chosen.control_tokens,
+    )
+
+
+def _data(config: Config) -> list[str]:
+    return [path for source in config.sources for path in source.data]
+
+
+def prepared_folder(config: Config) -> Path | None:
+    """The published folder that the data are, None where they are raw."""
+    data = _data(config)
+    if len(data) != 1 or not Path(data[0]).is_dir() or not is_published(Path(data[0])):
+        return None
+    return Path(data[0])
+
+
+def _raw_rows(config: Config, selection: Selection) -> Iterator[Found]:
+    for opened in open_sources(config):
+        if selection.number is not None and not _holds(opened.plan.shards, selection.number):
+            continue
+        for row in rows_of(opened, config, Counter(), only_row=selection.number):
+            yield _found(row)
+
+
+def _holds(shards: tuple[Shard, ...], row: int) -> bool:
+    return any(shard.first_row <= row < shard.first_row + shard.rows for shard in shards)
+
+
+def _found(row: ReadRow) -> Found:
+    record = row.record
+    place = f"{record.source}: {record.source_file}:{record.source_line}"
+    return Found(record.row, place, record.source, row.conversation, row.checked is not None, row.fault)
+
+
+def _stored_recipes(folder: Path, config: Config, origins: Origins) -> dict[str, Recipe]:
+    """The recipes of a prepared folder, with what was typed now over them."""
+    manifest = verify(folder, whole=False)
+    typed = {name for name, origin in origins.items() if origin == "flag"}
+    recipes: dict[str, Recipe] = {}
+    for name, stored in manifest["recipe"].items():
+        recipe = msgspec.convert(stored, Recipe)
+        for section in ("model", "render", "loss", "fit"):
+            given = getattr(config, section)
+            names = [field.name for field in dataclasses.fields(given) if f"{section}.{field.name}" in typed]
+            changed = {field: getattr(given, field) for field in names}
+            recipe = dataclasses.replace(recipe, **{section: dataclasses.replace(getattr(recipe, section), **changed)})
+        if {"fit.max_tokens", "model.name_or_path"} & typed:
+            recipe = dataclasses.replace(recipe, max_tokens=0)
+        recipes[name] = recipe
+    return recipes
+
+
+def _prepared_rows(folder: Path, selection: Selection) -> Iterator[Found]:
+    """The rows of a prepared folder, those that left too, in the order of their numbers."""
+    stays = [_kept(path, selection) for path in sorted((folder / "conversations").rglob("*.parquet"))]
+    leaves = [
+        _left(path) for name in ("quarantine", "duplicates") for path in sorted((folder / name).glob("*.parquet"))
+    ]
+    return merge(*stays, *leaves, key=lambda found: found.row)
+
+
+def _kept(path: Path, selection: Selection) -> Iterator[Found]:
+    for batch in batches(path):
+        if selection.number is not None and selection.number not in batch.column("row").to_pylist():
+            continue
+        for conversation in canonical.readmit(batch):
+            place = place_of(conversation)
+            yield Found(conversation.meta["row"], place, conversation.source, conversation, True, None)
+
+
+def _left(path: Path) -> Iterator[Found]:
+    for batch in batches(path):
+        yield from map(_found_left, quarantine.from_table(batch))
+
+
+def _found_left(left: Left) -> Found:
+    is_checked = left.stage not in EARLY_STAGES
+    conversation = canonical.from_row(json.loads(left.record)) if is_checked else None
+    place = f"{left.source}: {left.source_file}:{left.source_line}"
+    fault = Rejected(left.code, left.message, at=left.at)
+    return Found(left.row, place, left.source, conversation, is_checked, fault)
+
+
+def _explained(found: Found, recipe: Recipe) -> Explanation:
+    conversation = found.conversation
+    if conversation is None or not found.is_checked or (found.fault is not None and not _names_model(recipe.model)):
+        return _explained_left(found, found.fault, None)
+    row = readmit(conversation)
+    if recipe.model.name_or_path is None or found.fault is not None:
+        return _explained_text(found, row, recipe)
+    line = line_of(recipe)
+    if not recipe.max_tokens:
+        recipe = dataclasses.replace(recipe, max_tokens=max_tokens_of(recipe.fit, line.model))
+    made = next(line.run([row], recipe))
+    if made.rendered is None or made.example is None:
+        return _explained_left(found, made.fault, made.rendered)
+    offsets = line.tokenizing.offsets(row, made.rendered, recipe.loss)
+    return explain_accepted(
+        found.row, found.place, row, made.rendered, Policy(row, recipe.loss), (made.example, offsets)
+    )
+
+
+def _names_model(model: Model) -> bool:
+    return model.name_or_path is not None or model.template is not None
+
+
+def _explained_text(found: Found, row: Checked, recipe: Recipe) -> Explanation:
+    """A row without tokens: there is no tokenizer, or it leaves all the same."""
+    try:
+        rendered = _renderer(recipe).render(row, recipe.template_kwargs, recipe.control_tokens)
+    except Rejected as fault:
+        return _explained_left(found, found.fault or fault, None)
+    if found.fault is not None:
+        return _explained_left(found, found.fault, rendered)
+    return explain_accepted(found.row, found.place, row, rendered, Policy(row, recipe.loss), None)
+
+
+def _explained_left(found: Found, fault: Rejected | None, rendered: Rendered | None) -> Explanation:
+    why = fault or Rejected("no-trainable-tokens", "the row gave no example")
+    conversation = found.conversation
+    return explain_left(found.row, found.place, why, conversation, has_id=found.is_checked, rendered=rendered)
+
+
+def _renderer(recipe: Recipe) -> Renderer:
+    if recipe.model.name_or_path is not None:
+        return line_of(recipe).renderer
+    return _template_renderer(msgspec.json.encode((recipe.model, recipe.render)))
+
+
+@lru_cache(maxsize=4)
+def _template_renderer(key: bytes) -> Renderer:
+    model, render = msgspec.json.decode(key, type=tuple[Model, Render])
+    return renderer_of(open_model(model), render)

@@ -211,7 +211,8 @@ class Counting:
     def _kept(self, opened: OpenSource, counts: Counter[str]) -> Iterator[Checked]:
         """The rows that come through check, filter and dedup; those that do not are counted."""
         for task in tasks_of(opened, self._config):
-            for _, _, checked, fault in outcomes(task, counts):
+            for outcome in outcomes(task, counts):
+                checked, fault = outcome.checked, outcome.fault
                 counts["rows/read"] += 1
                 self._advance(1)
                 leaves = ("rejected", fault.code) if fault is not None else self._leaves_later(checked)

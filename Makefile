@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs fix clean
+.PHONY: help demo test check docs bench fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ docs: $(READY)  ## write docs/reference from the code
 fix: $(READY)  ## mend what ruff can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+bench: $(READY)  ## time every stage beside TRL's preparation (ten minutes)
+	$(BIN)/python bench/run.py
 
 clean:  ## remove the environment and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     @property
     def rows(self) -> list[Any]:
         """The answer, as a JSON value a line."""
-        return [json.loads(line) for line in self.out.splitlines()]
+        return [json.loads(line) for line in self.out.split("\n") if line]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -212,7 +213,7 @@ def _check_source(plan: Plan, opened: OpenSource, results: Sequence[ShardResult]
 
 
 def _show(opened: OpenSource) -> str:
-    return f"turnmill check {' '.join(opened.source.data)}"
+    return f"turnmill check {shlex.join(opened.source.data)}"
 
 
 def _sums(results: Iterable[ShardResult]) -> dict[str, int]:
@@ -312,6 +313,11 @@ def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built]) -> Built:
         codes = Counter({k: n for one in examples.values() for k, n in _sums(one.results).items() if "codes/" in k})
         raise HealthError(
             f"no row became a training example: {dict(codes) or 'every row was held out, filtered or a duplicate'}",
-            next_step="turnmill census DATA --model MODEL",
+            next_step=_census_of(config),
         )
     return built
+
+
+def _census_of(config: Config) -> str:
+    data = [path for source in config.sources for path in source.data]
+    return f"turnmill census {shlex.join(data)} --model {config.model.name_or_path}"

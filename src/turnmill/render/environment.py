@@ -119,6 +119,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         for name in limits.BOUNDED_FILTERS:
             self.filters[name] = limits.bounded_filter(self.filters[name])
         self.filters |= {"tojson": self._to_json, "join": self._join, "replace": self._replace, "_concat": self._concat}
+        self.filters["format"] = self._format
         self.filters |= {"_tick": _in_context(self._tick), "_literal": _in_context(self._literal)}
         for name in ("push", "pop", "enter", "assign"):
             self.filters[f"_{name}"] = _in_context(getattr(self, f"_{name}"))
@@ -161,9 +162,10 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
         """The call, within bounds."""
-        text = getattr(__obj, "__self__", None)
+        method = getattr(__obj, "__wrapped__", __obj)  # the sandbox wraps str.format
+        text = getattr(method, "__self__", None)
         if isinstance(text, str):
-            limits.check_method(__self.budget, text, __obj.__name__, args)
+            limits.check_method(__self.budget, text, method.__name__, (*args, *kwargs.values()))
         elif isinstance(__obj, jinja2.runtime.Macro):
             __self.budget.tick()
         return super().call(__context, __obj, *args, **kwargs)
@@ -196,6 +198,10 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         text = s if isinstance(s, str) else str(s)
         limits.check_replace(self.budget, text, old, new)
         return text.replace(str(old), str(new), -1 if count is None else count)
+
+    def _format(self, value: Any, *args: Any, **kwargs: Any) -> str:
+        limits.check_format(self.budget, str(value), [*args, *kwargs.values()])
+        return jinja2.filters.do_format(value, *args, **kwargs)
 
     def _concat(self, parts: list[Any]) -> str:
         texts = [part if isinstance(part, str) else str(part) for part in parts]

@@ -10,9 +10,11 @@ from jinja2.exceptions import TemplateError
 MAX_TICKS = 2_000_000
 """Loop bodies and macro calls a render may take: a conversation of 10,000 messages takes some 100,000."""
 MAX_CHARACTERS = 256 * 1024 * 1024
-"""Characters (or items) any one string (or list) of a render may have: four times the largest record."""
+"""Characters any one string of a render may have: four times the largest record."""
 MAX_MADE = 4 * MAX_CHARACTERS
 """Characters and items a render may make in all."""
+MAX_ITEMS = 1_000_000
+"""Items any one list that a render makes may have."""
 MAX_BITS = 10_000
 """Bits any one number of a render may have."""
 MAX_PADDING = 1_000_000
@@ -45,15 +47,21 @@ class Budget:
             raise TemplateLimit(f"the template took over {MAX_TICKS:,} loop steps and macro calls")
 
     def spend(self, characters: int) -> None:
-        """So many characters, or items of a list, are about to be made at once."""
+        """So many characters are about to be made at once."""
         self.left -= characters
         if characters > MAX_CHARACTERS or self.left < 0:
             raise TemplateLimit(f"the template makes strings of over {MAX_CHARACTERS:,} characters")
 
+    def spend_items(self, items: int) -> None:
+        """A list of so many items is about to be made."""
+        self.left -= items
+        if items > MAX_ITEMS or self.left < 0:
+            raise TemplateLimit(f"the template makes lists of over {MAX_ITEMS:,} items")
+
 
 def size_of(value: Any) -> int:
-    """Characters of a string, items of a list; 0 of anything else."""
-    return len(value) if isinstance(value, str | list | tuple) else 0
+    """Characters of a string; 0 of anything else."""
+    return len(value) if isinstance(value, str) else 0
 
 
 def check_operation(budget: Budget, operator: str, left: Any, right: Any) -> None:
@@ -61,8 +69,8 @@ def check_operation(budget: Budget, operator: str, left: Any, right: Any) -> Non
     if operator == "+":
         if isinstance(left, str) and isinstance(right, str):
             budget.spend(len(left) + len(right))
-        else:
-            budget.spend(size_of(left) + size_of(right))
+        elif isinstance(left, list | tuple) and isinstance(right, list | tuple):
+            budget.spend_items(len(left) + len(right))
     elif operator == "*":
         check_product(budget, left, right)
     elif operator == "**":
@@ -79,8 +87,10 @@ def check_product(budget: Budget, left: Any, right: Any) -> None:
             raise TemplateLimit(f"the template computed a number of over {MAX_BITS:,} bits")
         return
     count, sequence = (left, right) if isinstance(left, int) else (right, left)
-    if isinstance(count, int):
-        budget.spend(size_of(sequence) * max(count, 0))
+    if isinstance(count, int) and isinstance(sequence, str):
+        budget.spend(len(sequence) * max(count, 0))
+    elif isinstance(count, int) and isinstance(sequence, list | tuple):
+        budget.spend_items(len(sequence) * max(count, 0))
 
 
 def check_format(budget: Budget, pattern: str, values: Iterable[Any]) -> None:
@@ -101,7 +111,7 @@ def check_method(budget: Budget, text: str, method: str, arguments: tuple[Any, .
         check_join(budget, text, arguments[0])
     elif method in GROWING_METHODS:
         check_numbers(arguments)
-    elif method == "format":
+    elif method in ("format", "format_map"):
         check_format(budget, text, arguments)
 
 

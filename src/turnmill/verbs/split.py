@@ -63,7 +63,10 @@ def read_sides(path: Path, rows: range) -> dict[int, Side]:
     """Row number → side, of the rows in a range of numbers that stay."""
     found: dict[int, Side] = {}
     for batch in batches(path):
-        for row, held_out in zip(batch.column("row").to_pylist(), batch.column("held_out").to_pylist(), strict=True):
-            if row in rows:
-                found[row] = "eval" if held_out else "train"
+        numbers = batch.column("row").to_numpy()
+        inside = (numbers >= rows.start) & (numbers < rows.stop)
+        if inside.any():
+            held_out = batch.column("held_out").to_numpy(zero_copy_only=False)[inside]
+            sides: list[Side] = ["eval" if is_held_out else "train" for is_held_out in held_out]
+            found.update(zip(numbers[inside].tolist(), sides, strict=True))
     return found

@@ -175,9 +175,10 @@ def run_shard(task: TokenizeTask, folder: Path) -> ShardResult:
 
 def _made(task: TokenizeTask, line: Line) -> Iterator[tuple[Side, Made]]:
     """Every row of the file that stays, with its side."""
-    for batch in batches(Path(task.conversations)):
-        numbers = batch.column("row").to_pylist()
-        sides = read_sides(Path(task.sides), range(numbers[0], numbers[-1] + 1)) if numbers else {}
+    conversations = Path(task.conversations)
+    numbers = [row for batch in batches(conversations, ["row"]) for row in batch.column("row").to_pylist()]
+    sides = read_sides(Path(task.sides), range(numbers[0], numbers[-1] + 1)) if numbers else {}
+    for batch in batches(conversations):
         rows = [row for row in readmit(batch) if row.meta["row"] in sides]
         for start in range(0, len(rows), BATCH):
             for made in line.run(rows[start : start + BATCH], task.recipe):

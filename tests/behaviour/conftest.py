@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer
@@ -12,6 +13,32 @@ from published import Published
 from turnmill.cli.app import run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture(scope="session")
+def examples() -> Path:
+    return EXAMPLES
+
+
+@pytest.fixture
+def rows(write: Callable[[str, str], Path]) -> Callable[..., Path]:
+    """Writes records as JSON lines and gives the file's path."""
+
+    def call(*records: Any, name: str = "rows.jsonl") -> Path:
+        return write(name, "".join(json.dumps(record) + "\n" for record in records))
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def prepared(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """OUT of four good rows, one of them twice, and the faulty ones; read only."""
+    folder = tmp_path_factory.mktemp("left")
+    good = (examples / "assistant.jsonl").read_text("utf-8").splitlines()[4:8]
+    (folder / "good.jsonl").write_text("\n".join([*good, good[0]]) + "\n", "utf-8")
+    data = [str(folder / "good.jsonl"), str(examples / "faulty.jsonl")]
+    assert run(["prepare", *data, "--model", "smollm2", "--output", str(folder / "out"), "--workers", "1"]) == 0
+    return folder / "out"
 
 
 @pytest.fixture(scope="session")

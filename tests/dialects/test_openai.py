@@ -208,7 +208,8 @@ BARE = {"name": "f", "parameters": {}}
         ({"chat_template_kwargs": '{"tools": [{"name": "f", "parameters": {}}]}'}, (BARE,)),
         ({"tools": None}, ()),
         ({"tools": "[]", "functions": ""}, ()),
-        ({"tool_defs": [BARE]}, ()),
+        ({"tool_defs": [BARE]}, (BARE,)),
+        ({"helpers": [BARE]}, ()),
     ],
 )
 def test_tools_are_found_where_they_are_declared(columns, tools):

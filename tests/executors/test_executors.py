@@ -43,10 +43,12 @@ def test_a_worker_that_dies_is_an_error_that_says_so() -> None:
 
 
 PROGRAM = """
+import signal
 import time
 from contextlib import closing
 from turnmill.executors import executors
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits that it is ignored
     with closing(executors.get("local")(time.sleep, [0, 600, 600], 2)) as results:
         print(next(results), flush=True)
         list(results)

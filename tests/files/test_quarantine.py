@@ -46,3 +46,10 @@ def test_a_folder_is_read_file_by_file(tmp_path) -> None:
         pq.write_table(to_table([left(b"%d" % number)]), tmp_path / f"part-{number}.parquet")
     assert [row.raw for row in iterate(tmp_path)] == [b"0", b"1", b"2"]
     assert schema().names[:3] == ["class", "source", "source_file"]
+
+
+def test_further_columns_are_passed_over() -> None:
+    rows = [left(b"{"), left(b"[")]
+    table = to_table(rows).append_column("winner_row", [[3, 4]])
+    assert list(from_table(table)) == rows
+    assert [row for batch in table.to_batches() for row in from_table(batch)] == rows

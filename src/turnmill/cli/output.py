@@ -55,9 +55,13 @@ def write_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     out = console()
-    if not out.is_terminal:
-        out.width = UNWRAPPED_WIDTH
-    out.print(table)
+    if out.is_terminal:
+        out.print(table)
+        return
+    out.width = UNWRAPPED_WIDTH
+    with out.capture() as captured:
+        out.print(table)
+    write("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 @contextmanager

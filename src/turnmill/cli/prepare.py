@@ -60,7 +60,7 @@ class _Bars:
     def __call__(self, name: str, done: int, total: int) -> None:
         if done == 0:
             self._stack.close()
-            self._advance = self._stack.enter_context(progress(name, total, "shards"))
+            self._advance = self._stack.enter_context(progress(name, total, "rows"))
         elif self._advance is not None:
             self._advance(done - self._done)
         self._done = done

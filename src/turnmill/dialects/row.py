@@ -19,7 +19,8 @@ from turnmill.errors import Rejected, quote
 ID_COLUMNS = ("id", "conversation_id", "uuid")
 """The first of these that is there is the row's id in its source."""
 
-SHARED_COLUMNS = ("id", "system", "tools", "functions", "chat_template_kwargs", "train_turns")
+TOOL_COLUMNS = ("tools", "functions", "tool_defs")
+SHARED_COLUMNS = ("id", "system", *TOOL_COLUMNS, "chat_template_kwargs", "train_turns")
 """Our names of the columns that every dialect has."""
 
 CHAT_COLUMNS = ("messages", *SHARED_COLUMNS)
@@ -83,7 +84,7 @@ def read_row(fields: Fields, utterances: list[Utterance], reading: Reading) -> C
     """
     _refuse_media(fields)
     kwargs = read_template_kwargs(fields.take("chat_template_kwargs"))
-    places = [("tools", fields.take("tools")), ("functions", fields.take("functions"))]
+    places = [(name, fields.take(name)) for name in TOOL_COLUMNS]
     places.append(("chat_template_kwargs.tools", kwargs.pop("tools", None)))
     places += [(f"message {said.index}", said.tools) for said in utterances if said.tools is not None]
     tools = read_tools(places, reading.counts)

@@ -17,7 +17,7 @@ from turnmill.files.resolve import resolve
 from turnmill.files.storage import Hashing, open_binary, sha256_of, size
 from turnmill.options import Read
 
-SHARD_BYTES = 32 * 1024 * 1024
+SHARD_BYTES = 8 * 1024 * 1024
 """About how much of a file one shard holds: stored bytes of JSON lines, unpacked bytes of Parquet."""
 
 

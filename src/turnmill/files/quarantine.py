@@ -107,8 +107,8 @@ def to_table(rows: Iterable[Left]) -> pa.Table:
 
 
 def from_table(table: pa.Table | pa.RecordBatch) -> Iterator[Left]:
-    """The rows of a table."""
-    for values in table.to_pylist():
+    """The rows of a table; further columns (a duplicate's winner) are left out."""
+    for values in table.select(schema().names).to_pylist():
         yield Left(class_=values.pop("class"), **values)
 
 

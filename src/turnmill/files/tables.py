@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 1000
 """Rows of a batch, and of a row group."""
+
+GROUP_OF_COLUMNS = 65_536
+"""Rows of a row group in a table of a few numbers a row."""
 
 Row = TypeVar("Row")
 
@@ -52,12 +55,45 @@ class TableWriter(Generic[Row]):
         self._writer.close()
 
 
-def batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """A Parquet file's batches of at most `BATCH_ROWS` rows."""
+def batches(
+    path: Path, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """A Parquet file's batches of at most `BATCH_ROWS` rows.
+
+    Args:
+        path: the file.
+        columns: those alone; None = all.
+        groups: of these row groups alone; None = of all.
+    """
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as stored:
-        yield from stored.iter_batches(BATCH_ROWS, columns=None if columns is None else list(columns))
+        yield from stored.iter_batches(
+            BATCH_ROWS, columns=None if columns is None else list(columns), row_groups=groups
+        )
+
+
+class GroupRange(NamedTuple):
+    """Some neighbouring row groups of a Parquet file."""
+
+    first: int
+    end: int
+    rows: int
+
+
+def group_ranges(path: Path, most_rows: int) -> list[GroupRange]:
+    """The file's row groups in ranges of at most `most_rows` rows, at least one group each."""
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(path)
+    ranges: list[GroupRange] = []
+    for number in range(metadata.num_row_groups):
+        rows = metadata.row_group(number).num_rows
+        if ranges and ranges[-1].rows + rows <= most_rows:
+            ranges[-1] = GroupRange(ranges[-1].first, number + 1, ranges[-1].rows + rows)
+        else:
+            ranges.append(GroupRange(number, number + 1, rows))
+    return ranges
 
 
 def write_columns(path: Path, columns: dict[str, Iterable[Any]], schema: pa.Schema) -> None:
@@ -66,4 +102,4 @@ def write_columns(path: Path, columns: dict[str, Iterable[Any]], schema: pa.Sche
     import pyarrow.parquet as pq
 
     arrays = {name: pa.array(values, type=schema.field(name).type) for name, values in columns.items()}
-    pq.write_table(pa.table(arrays, schema=schema), path, compression="zstd")
+    pq.write_table(pa.table(arrays, schema=schema), path, compression="zstd", row_group_size=GROUP_OF_COLUMNS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from turnmill.rendered import KINDS, Kind
+from turnmill.rendered import Kind
 
 
 class Colour(NamedTuple):
@@ -31,7 +31,6 @@ COLOURS: dict[Kind, Colour] = {
     "stop": Colour("red", "#fddcd6", "#62291f"),
     "scaffold": Colour("bright_black", "#f1efe6", "#423f33"),
 }
-assert tuple(COLOURS) == KINDS
 
 MEANINGS: dict[Kind, str] = {
     "frame": "the template's own text",

@@ -71,6 +71,8 @@ class Explanation(msgspec.Struct, frozen=True):
     text: str | None = None
     """The whole text; None where the row has none."""
     spans: tuple[ExplainedSpan, ...] = ()
+    weights: tuple[float, ...] = ()
+    """Loss weight of each span; none for a row that leaves."""
     turns: tuple[ExplainedTurn, ...] = ()
     examples: tuple[ExplainedExample, ...] = ()
     control_hits: tuple[tuple[int, int], ...] = ()
@@ -129,13 +131,13 @@ def explain_accepted(
         tokenized: the example, and the characters [start, end) of each token of the whole text, (tokens, 2) with at
             least the example's; None without a tokenizer.
     """
-    trains = [policy.weight(span) > 0 for span in rendered.spans]
+    weights = [policy.weight(span) for span in rendered.spans]
     kept = len(rendered.text)
     if tokenized is not None:
         example, offsets = tokenized
         kept = int(offsets[len(example.input_ids) - 1, 1])
-        trains = _confirmed(rendered.spans, trains, example, offsets)
-    spans = _explained_spans(rendered.spans, trains)
+        weights = _weights_of_tokens(rendered.spans, weights, example, offsets)
+    spans = _explained_spans(rendered.spans, weights)
     kept_spans = tuple(msgspec.structs.replace(span, end=min(span.end, kept)) for span in spans if span.start < kept)
     shown = ExplainedExample(0, rendered.text[:kept], kept_spans)
     if tokenized is not None:
@@ -146,6 +148,7 @@ def explain_accepted(
         place=place,
         text=rendered.text,
         spans=spans,
+        weights=tuple(weights),
         turns=_turns(conversation, rendered, policy, kept),
         examples=(shown,),
         control_hits=rendered.control_hits,
@@ -172,7 +175,7 @@ def explain_left(
         id=conversation.id if conversation and has_id else None,
         place=place,
         text=rendered.text if rendered else None,
-        spans=_explained_spans(rendered.spans, [False] * len(rendered.spans)) if rendered else (),
+        spans=_explained_spans(rendered.spans, [0.0] * len(rendered.spans)) if rendered else (),
         turns=tuple(ExplainedTurn(message, False, f"rejected:{fault.code}") for message in roles),
         control_hits=rendered.control_hits if rendered else (),
         roles=roles,
@@ -194,23 +197,23 @@ def roles_of(conversation: Conversation) -> dict[int, str]:
     return dict(sorted(roles.items()))
 
 
-def _confirmed(
-    spans: Sequence[Span], trains: Sequence[bool], example: Example, offsets: NDArray[np.int64]
-) -> list[bool]:
-    """Of the spans that are meant to train those in which a token does: a cut, or a token across a border, may not."""
+def _weights_of_tokens(
+    spans: Sequence[Span], weights: Sequence[float], example: Example, offsets: NDArray[np.int64]
+) -> list[float]:
+    """The weights of the tokens in each span, 0 where none trains: behind a cut, or across a border."""
     count = len(example.input_ids)
-    weights = loss_weights([run.end for run in example.runs], [run.weight for run in example.runs])
-    trained = offsets[:count][weights > 0]
+    of_tokens = loss_weights([run.end for run in example.runs], [run.weight for run in example.runs])
+    starts, ends = offsets[:count, 0], offsets[:count, 1]
     return [
-        meant and bool(((trained[:, 0] < span.end) & (trained[:, 1] > span.start)).any())
-        for span, meant in zip(spans, trains, strict=True)
+        float(of_tokens[(starts < span.end) & (ends > span.start)].max(initial=0.0)) if weight > 0 else 0.0
+        for span, weight in zip(spans, weights, strict=True)
     ]
 
 
-def _explained_spans(spans: Sequence[Span], trains: Sequence[bool]) -> tuple[ExplainedSpan, ...]:
+def _explained_spans(spans: Sequence[Span], weights: Sequence[float]) -> tuple[ExplainedSpan, ...]:
     return tuple(
-        ExplainedSpan(span.start, span.end, _recorded(span.message), span.kind, trained)
-        for span, trained in zip(spans, trains, strict=True)
+        ExplainedSpan(span.start, span.end, _recorded(span.message), span.kind, weight > 0)
+        for span, weight in zip(spans, weights, strict=True)
     )
 
 

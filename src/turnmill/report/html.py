@@ -22,6 +22,7 @@ class Piece(NamedTuple):
 
     text: str
     span: ExplainedSpan
+    weight: float
     is_control: bool
 
 
@@ -56,8 +57,9 @@ def _row(explanation: Explanation) -> dict[str, Any]:
 def pieces(explanation: Explanation) -> Iterator[Piece]:
     """The spans, cut where control-token text begins and ends."""
     edges = sorted({edge for hit in explanation.control_hits for edge in hit})
-    for span in explanation.spans:
+    weights = explanation.weights or (0.0,) * len(explanation.spans)
+    for span, weight in zip(explanation.spans, weights, strict=True):
         inside = edges[bisect_right(edges, span.start) : bisect_right(edges, span.end - 1)]
         for start, end in zip([span.start, *inside], [*inside, span.end], strict=True):
             is_control = any(first <= start < last for first, last in explanation.control_hits)
-            yield Piece((explanation.text or "")[start:end], span, is_control)
+            yield Piece((explanation.text or "")[start:end], span, weight, is_control)

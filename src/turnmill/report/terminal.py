@@ -89,7 +89,7 @@ def text_lines(explanation: Explanation, *, marks: bool) -> Iterator[Text]:
 def _line(pieces: Sequence[Piece], *, marks: bool) -> Text:
     from rich.text import Text
 
-    said = [piece for piece in pieces if piece.text]
+    said = [piece for piece in pieces if piece.text] or pieces[-1:]  # an empty line is its line break's
     trained = [piece for piece in said if piece.span.trained]
     mark = IGNORED if not trained else TRAINED if len(trained) == len(said) else PARTLY
     line = Text(f"{mark} ")

@@ -19,7 +19,7 @@ from turnmill.contract import readmit
 from turnmill.conversation import Checked, Conversation
 from turnmill.errors import Rejected, UsageError
 from turnmill.files import canonical, quarantine
-from turnmill.files.inventory import is_published, verify
+from turnmill.files.inventory import verify
 from turnmill.files.quarantine import Left
 from turnmill.files.record import Shard
 from turnmill.files.tables import batches
@@ -28,6 +28,8 @@ from turnmill.options import Model, Render
 from turnmill.rendered import Rendered
 from turnmill.report.explanation import Explanation, explain_accepted, explain_left, place_of
 from turnmill.tokens.loss import Policy
+from turnmill.verbs.census import is_prepared
+from turnmill.verbs.prepared import KIND
 from turnmill.verbs.read import open_sources
 from turnmill.verbs.rows import ReadRow, rows_of
 from turnmill.verbs.tokenize import Recipe, line_of, max_tokens_of, renderer_of
@@ -120,11 +122,9 @@ def _data(config: Config) -> list[str]:
 
 
 def prepared_folder(config: Config) -> Path | None:
-    """The published folder that the data are, None where they are raw."""
+    """The folder that `prepare` published, where the data are one; None where they are raw."""
     data = _data(config)
-    if len(data) != 1 or not Path(data[0]).is_dir() or not is_published(Path(data[0])):
-        return None
-    return Path(data[0])
+    return Path(data[0]) if len(data) == 1 and is_prepared(Path(data[0])) else None
 
 
 def _raw_rows(config: Config, selection: Selection) -> Iterator[Found]:
@@ -148,6 +148,8 @@ def _found(row: ReadRow) -> Found:
 def _stored_recipes(folder: Path, config: Config, origins: Origins) -> dict[str, Recipe]:
     """The recipes of a prepared folder, with what was typed now over them."""
     manifest = verify(folder, whole=False)
+    if manifest.get("kind") != KIND:
+        raise UsageError(f"{folder} holds a step of a run, not what `prepare` published", next_step=f"ls {folder}")
     typed = {name for name, origin in origins.items() if origin == "flag"}
     recipes: dict[str, Recipe] = {}
     for name, stored in manifest["recipe"].items():

@@ -9,6 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from turnmill.errors import HealthError, UsageError
 from turnmill.executors import executors
 from turnmill.files.disk import beside
 from turnmill.files.inventory import verify
+from turnmill.files.tables import group_ranges
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Render
 from turnmill.steps.build import Engine, Finish, Progress, build, no_finish
@@ -161,10 +163,26 @@ class _Builder:
     def __init__(self, cache: Path, engine: Engine) -> None:
         self._cache, self._engine = cache, engine
 
-    def build(self, step: Step, tasks: Sequence[Any], run_shard: RunShard, finish: Finish = no_finish) -> Built:
-        """The step, run now or taken from the cache; what is taken is hashed first: it will be trusted blindly."""
+    def build(
+        self,
+        step: Step,
+        tasks: Sequence[Any],
+        run_shard: RunShard,
+        finish: Finish = no_finish,
+        rows: Sequence[int] | None = None,
+    ) -> Built:
+        """The step, run now or taken from the cache; what is taken is hashed first: it will be trusted blindly.
+
+        Args:
+            step: the recipe.
+            tasks: its shards.
+            run_shard: what runs one.
+            finish: what ends the step.
+            rows: of each task, for progress in rows.
+        """
         is_reused = (self._cache / step.folder_name).exists()
-        folder = build(step, self._cache, tasks, run_shard, finish=finish, engine=self._engine)
+        engine = self._engine._replace(progress=_in_rows(self._engine.progress, rows or [1] * len(tasks)))
+        folder = build(step, self._cache, tasks, run_shard, finish=finish, engine=engine)
         if is_reused:
             verify(folder)
         results = tuple(
@@ -172,6 +190,14 @@ class _Builder:
             for number in range(len(tasks))
         )
         return Built(step, folder, results)
+
+
+def _in_rows(progress: Progress | None, rows: Sequence[int]) -> Progress | None:
+    """Progress that counts the rows of finished shards in place of the shards."""
+    if progress is None:
+        return None
+    done_rows = [0, *accumulate(rows)]
+    return lambda name, done, _: progress(name, done_rows[done], done_rows[-1])
 
 
 def _check(builder: _Builder, plan: Plan, opened: OpenSource) -> Built:
@@ -182,7 +208,8 @@ def _check(builder: _Builder, plan: Plan, opened: OpenSource) -> Built:
         _check_source(plan, opened, results)
         return {}
 
-    built = builder.build(step, check.tasks_of(opened, config, step.fingerprint), check.run_shard, finish)
+    tasks = check.tasks_of(opened, config, step.fingerprint)
+    built = builder.build(step, tasks, check.run_shard, finish, rows=[task.shard.rows for task in tasks])
     warning = check.check_health(name, _sums(built.results), config.health_of(opened.source), _show(opened))
     if warning:
         plan.warnings.append(warning)
@@ -221,15 +248,16 @@ def _tokenize(builder: _Builder, plan: Plan, name: str, checked: Built, sided: B
     sides = str(sided.file(split.SIDES)[0])
     columns = check.kept_columns(plan.config.read)
     tasks = [
-        tokenize.TokenizeTask(str(path), sides, recipe, columns, step.fingerprint)
+        tokenize.TokenizeTask(str(path), groups, sides, recipe, columns, step.fingerprint)
         for path in checked.file(check.CONVERSATIONS)
+        for groups in group_ranges(path, tokenize.TASK_ROWS)
     ]
 
     def finish(_: Path, results: Sequence[ShardResult]) -> dict[str, Json]:
         check_sayable(name, _sums(results), plan.config.render)
         return {}
 
-    built = builder.build(step, tasks, tokenize.run_shard, finish)
+    built = builder.build(step, tasks, tokenize.run_shard, finish, rows=[task.groups.rows for task in tasks])
     check_sayable(name, _sums(built.results), plan.config.render)
     return built
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from turnmill.files.tables import batches, write_columns
+from turnmill.files.tables import write_columns
 from turnmill.options import Split
 from turnmill.split import split_rows
 from turnmill.steps.shards import ShardResult
@@ -59,14 +59,10 @@ def run_shard(task: SplitTask, folder: Path) -> ShardResult:
     return ShardResult(dict(counts), {"oversized": [[f"{key:016x}", size] for key, size in largest]})
 
 
-def read_sides(path: Path, rows: range) -> dict[int, Side]:
-    """Row number → side, of the rows in a range of numbers that stay."""
-    found: dict[int, Side] = {}
-    for batch in batches(path):
-        numbers = batch.column("row").to_numpy()
-        inside = (numbers >= rows.start) & (numbers < rows.stop)
-        if inside.any():
-            held_out = batch.column("held_out").to_numpy(zero_copy_only=False)[inside]
-            sides: list[Side] = ["eval" if is_held_out else "train" for is_held_out in held_out]
-            found.update(zip(numbers[inside].tolist(), sides, strict=True))
-    return found
+def read_sides(path: Path, first: int, last: int) -> dict[int, Side]:
+    """Row number → side, of the rows from `first` to `last` that stay; reads the row groups that hold them."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, filters=[("row", ">=", first), ("row", "<=", last)])
+    rows, held_out = table.column("row").to_pylist(), table.column("held_out").to_pylist()
+    return {row: "eval" if is_held_out else "train" for row, is_held_out in zip(rows, held_out, strict=True)}

@@ -16,7 +16,7 @@ from turnmill.errors import Rejected
 from turnmill.files.canonical import readmit
 from turnmill.files.examples import ExampleWriter
 from turnmill.files.quarantine import from_conversation
-from turnmill.files.tables import batches
+from turnmill.files.tables import GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render
 from turnmill.render.renderer import Renderer
@@ -24,12 +24,15 @@ from turnmill.rendered import Example, Rendered
 from turnmill.steps.shards import ShardResult
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.fit import fit
+from turnmill.tokens.markers import check_markers
 from turnmill.tokens.tokenize import Row, Tokenizing
 from turnmill.verbs.check import conversation_writer, left_writer
 from turnmill.verbs.split import Side, read_sides
 
 VERSION = 1
 SIDES: tuple[Side, ...] = ("train", "eval")
+TASK_ROWS = 2000
+"""Rows of a task, however its source's files are cut: work for every core, and progress that moves."""
 BATCH = 256
 """Rows that are encoded together."""
 SAMPLES_PER_SHARD = 3
@@ -52,9 +55,10 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class TokenizeTask:
-    """One file of checked rows of a source."""
+    """Some row groups of a file of checked rows of a source."""
 
     conversations: str
+    groups: GroupRange
     sides: str
     recipe: Recipe
     columns: tuple[str, ...]
@@ -82,6 +86,7 @@ class Line:
         self.model: LoadedModel = open_model(recipe.model)
         self.renderer = renderer_of(self.model, recipe.render)
         self.tokenizer = self.model.tokenizer()
+        check_markers(self.tokenizer, self.renderer.probe, self.model.name)
         self.tokenizing = Tokenizing(Encoder(self.tokenizer, self.renderer.probe.markers.control))
         self._fitted: Counter[str] = Counter()
 
@@ -175,10 +180,9 @@ def run_shard(task: TokenizeTask, folder: Path) -> ShardResult:
 
 def _made(task: TokenizeTask, line: Line) -> Iterator[tuple[Side, Made]]:
     """Every row of the file that stays, with its side."""
-    conversations = Path(task.conversations)
-    numbers = [row for batch in batches(conversations, ["row"]) for row in batch.column("row").to_pylist()]
-    sides = read_sides(Path(task.sides), range(numbers[0], numbers[-1] + 1)) if numbers else {}
-    for batch in batches(conversations):
+    for batch in batches(Path(task.conversations), groups=range(task.groups.first, task.groups.end)):
+        numbers = batch.column("row").to_pylist()
+        sides = read_sides(Path(task.sides), numbers[0], numbers[-1])
         rows = [row for row in readmit(batch) if row.meta["row"] in sides]
         for start in range(0, len(rows), BATCH):
             for made in line.run(rows[start : start + BATCH], task.recipe):

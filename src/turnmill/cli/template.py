@@ -1,0 +1,102 @@
+"""Check what a model's chat template can and cannot say."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from turnmill.cli.output import next_step, write, write_json, write_table
+
+if TYPE_CHECKING:
+    from turnmill.verbs.template import TemplateReport
+
+
+@click.group()
+def command() -> None:
+    """Check what a model's chat template can and cannot say."""
+
+
+@click.command()
+@click.argument("target", metavar="MODEL|FILE")
+@click.option("--template", metavar="FILE|NAME", help="Another template for this model.")
+@click.option("--special-tokens", metavar="JSON", help='Variables of a template file: {"bos_token": "<s>"}.')
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+def check(target: str, template: str | None, special_tokens: str | None, as_json: bool) -> None:
+    """Renders small conversations with the template of a model directory, or a Jinja file, and says what it learned.
+
+    Exit 0 where the template can be used, 2 with the mend where it cannot.
+    """
+    from turnmill.options import Model
+    from turnmill.verbs.template import check_template
+
+    model = Model(template=template, special_tokens=_variables(special_tokens))
+    report = check_template(target, model)
+    if as_json:
+        write_json(report.as_json())
+    else:
+        _write_report(report)
+    chosen = f"--model {target}" if report.model.tokenizer_path else f"--template {target}"
+    next_step(f"turnmill explain DATA 0 {chosen}" + (f" --template {template}" if template else ""))
+
+
+def _variables(text: str | None) -> dict[str, str]:
+    from turnmill.errors import UsageError, quote
+
+    if text is None:
+        return {}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        message = f"--special-tokens is {quote(text)}; expected a JSON object of texts"
+        raise UsageError(message, next_step="""--special-tokens '{"eos_token": "</s>"}'""")
+    return value
+
+
+def _write_report(report: TemplateReport) -> None:
+    found = report.as_json()
+    write(f"{found['name']}: {found['template']}" + ("" if found["tokenizer"] else " (no tokenizer: text alone)"))
+    write_table(
+        ["conversation", "said", "why not"],
+        [[one["name"], "yes" if one["said"] else "no", one["why"]] for one in found["says"]],
+    )
+    write("")
+    write_table(["what", "how"], list(_facts(found)))
+
+
+def _facts(found: dict[str, Any]) -> list[list[str]]:
+    stops, form, reasoning = found["stops"], found["form"], found["reasoning"]
+    last = _token(stops["last"]) + (f"; {stops['added']!r} is added" if stops["added"] else "")
+    return [
+        ["header behind a user", repr(found["headers"].get("user", ""))],
+        ["header behind a result", repr(found["headers"].get("tool", ""))],
+        ["an answer ends with", _token(stops["answer"])],
+        ["a call ends with", _token(stops["call"])],
+        ["the last turn ends with", last],
+        ["generation ends on", f"{', '.join(map(repr, stops['eos']))} ({stops['eos_origin']})"],
+        ["reasoning", _reasoning(reasoning)],
+        ["adds text of its own", repr(found["adds_text"]) if found["adds_text"] else "no"],
+        ["trims white space", "yes" if found["trims"] else "no"],
+        ["asks for the date", "yes: render.date is shown" if found["asks_the_clock"] else "no"],
+        ["arguments of calls", "an object" if form["arguments"] == "object" else "JSON text"],
+        ["developer messages", "as they are" if form["developer"] else "written as system messages"],
+        ["several system messages", "as they are" if form["several_systems"] else "joined by a blank line"],
+        ["control tokens", ", ".join(found["control_tokens"])],
+    ]
+
+
+def _token(stop: str | None) -> str:
+    return "nothing" if stop is None else repr(stop)
+
+
+def _reasoning(reasoning: dict[str, Any]) -> str:
+    if not reasoning["said"]:
+        return "not said: a row keeps its recorded think block, or is rejected"
+    kept = "kept" if reasoning["kept_in_history"] else "left out"
+    return f"ends with {reasoning['close']!r}; {kept} in earlier turns"
+
+
+command.add_command(check)

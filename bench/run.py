@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from statistics import median
@@ -116,6 +117,14 @@ def versions() -> dict[str, str]:
     return {**ours, **place, **dict(zip(("trl", "transformers", "datasets", "torch"), found, strict=True))}
 
 
+def tasks(chosen: argparse.Namespace) -> Iterator[tuple[str, int, int, bool]]:
+    """Template, rows, rounds, and whether TRL prepares them, too."""
+    for template in TEMPLATES:
+        yield template, chosen.rows, chosen.rounds, not chosen.no_trl
+    if chosen.large:
+        yield TEMPLATES[0], chosen.large, 1, False
+
+
 def main() -> None:
     """Measure everything, print the table, keep the figures."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -126,16 +135,14 @@ def main() -> None:
     chosen = options.parse_args()
     if not chosen.no_trl:
         make_trl_environment()
-    found = [
-        (template, compare(template, rows_file(chosen.rows), chosen.rounds, with_trl=not chosen.no_trl))
-        for template in TEMPLATES
-    ]
-    if chosen.large:
-        found.append((TEMPLATES[0], compare(TEMPLATES[0], rows_file(chosen.large), 1, with_trl=False)))
     print(f"conversations per CPU second, one process, median of {chosen.rounds}; {versions()}\n")
     print(f"| template | rows | {' | '.join(STAGES)} | TRL prepare | ratio | peak MiB | load |")
-    print("|---|---:|" + "---:|" * (len(STAGES) + 4))
-    print("\n".join(line(template, runs) for template, runs in found))
+    print("|---|---:|" + "---:|" * (len(STAGES) + 4), flush=True)
+    found = []
+    for template, rows, rounds, with_trl in tasks(chosen):
+        runs = compare(template, rows_file(rows), rounds, with_trl=with_trl)
+        print(line(template, runs), flush=True)
+        found.append((template, runs))
     kept = {"seed": SEED, "versions": versions(), "runs": [{"template": name, **runs} for name, runs in found]}
     path = RESULTS / time.strftime("%Y%m%d-%H%M%S.json", time.gmtime())
     path.write_text(json.dumps(kept, indent=1))

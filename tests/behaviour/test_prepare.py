@@ -181,3 +181,15 @@ def test_json_answer_is_one_value_on_stdout(turnmill, chats, tmp_path):
     answer = turnmill("prepare", chats("rows.jsonl", ["a", "b"]), "--model", "smollm2", "-o", tmp_path / "o", "--json")
     assert json.loads(answer.out)["rows"]["accepted"] == 1
     assert Published(tmp_path / "o").report["rows"]["accepted"] == 1
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_explain_says_of_raw_data_what_was_published(turnmill, examples_config, prepared_examples, tokenizer, side):
+    explained = {row["row"]: row for row in turnmill("explain", examples_config, "all", "--json").rows}
+    rows = prepared_examples.conversations(side)
+    assert rows
+    for row, example in zip(rows, prepared_examples.examples(side), strict=True):
+        said = explained[row["row"]]["examples"][0]
+        assert (said["input_ids"], said["labels"]) == (example["input_ids"], labels_of(example))
+        trained = "".join(said["text"][span["start"] : span["end"]] for span in said["spans"] if span["trained"])
+        assert "".join(trained_texts(example, tokenizer)) == trained

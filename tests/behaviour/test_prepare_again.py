@@ -97,6 +97,25 @@ def test_rows_that_are_added_leave_other_sources_alone(prepare, chats, tmp_path)
     assert [name.partition("-")[0] for name in new].count("check") == 1
 
 
+def test_an_output_that_is_a_link_is_followed(prepare, rows, tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "disk" / "real")
+    first = prepare(rows).sha256
+    assert prepare(rows).sha256 == first
+    assert (tmp_path / "out").is_symlink()
+    assert {path.name for path in (tmp_path / "disk").iterdir()} == {"real", ".real.lock", ".real.steps"}
+
+
+@pytest.mark.parametrize("cache", ["out", "out/steps", "out/../out/x"])
+def test_a_cache_inside_the_output_is_refused(turnmill, rows, tmp_path, cache):
+    flags = ["--model", "smollm2", "--output", tmp_path / "out", "--cache", tmp_path / cache]
+    answer = turnmill("prepare", rows, *flags)
+    assert answer.code == 2
+    assert "lies inside the output" in answer.err
+    assert answer.next_step.endswith(f"--cache {tmp_path / '.out.steps'}")
+    assert not (tmp_path / "out").exists()
+
+
 FLIPS = ["train/packed/part-00000.parquet", "train/examples/part-00000.arrow", "report.json"]
 
 

@@ -29,13 +29,14 @@ def command(call: Invocation, output: Path | None, cache: Path | None, dry_run: 
     if output is None:
         raise UsageError("no output given", next_step="--output out")
     refuse_foreign(output)
+    steps = cache_of(output, cache)
     plan = plan_of(call.config)
     _say_choices(plan)
     if dry_run:
         _answer_dry(call, plan, output)
         return
     with claim(output), _Bars() as bars:
-        prepared = run(plan, cache_of(output, cache), bars)
+        prepared = run(plan, steps, bars)
         answer = publish_prepared(plan, prepared, output, started)
     for warning in plan.warnings:
         notice(f"warning: {warning}")

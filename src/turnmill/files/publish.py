@@ -23,12 +23,14 @@ LOCK_WAIT_S = 10.0
 def claim(output: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
     """The right to write `output`, held by one run at a time; a run that has it may take it again.
 
+    A link is followed: what it points to is written, and the link stays.
+
     Raises:
         UsageError: another run has it for longer than `wait_s`; or `output` is not ours to replace.
     """
     from filelock import FileLock, Timeout
 
-    output = Path(os.path.abspath(output))
+    output = Path(os.path.realpath(output))
     owner = beside(output, "owner.lock")
     lock = FileLock(beside(output, "lock"), is_singleton=True)
     if lock.is_locked:
@@ -92,7 +94,7 @@ def publish(
     Raises:
         UsageError: the place cannot be written, is not ours, or another run writes it.
     """
-    output = Path(os.path.abspath(output))
+    output = Path(os.path.realpath(output))
     draft = beside(output, "draft")
     with claim(output), writing(output):
         shutil.rmtree(draft, ignore_errors=True)

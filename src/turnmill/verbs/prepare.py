@@ -119,8 +119,18 @@ def plan_of(config: Config, progress: Callable[[str], None] | None = None) -> Pl
 
 
 def cache_of(output: Path, cache: Path | None) -> Path:
-    """Where step folders lie: `--cache`, or a hidden sibling of OUT."""
-    return cache if cache is not None else beside(Path(os.path.abspath(output)), "steps")
+    """Where step folders lie: `--cache`, or a hidden sibling of OUT.
+
+    Raises:
+        UsageError: it lies inside OUT, which is replaced whole.
+    """
+    place = Path(os.path.realpath(output))
+    if cache is None:
+        return beside(place, "steps")
+    if Path(os.path.realpath(cache)).is_relative_to(place):
+        what = f"the cache {cache} lies inside the output {output}, which is replaced whole; expected another place"
+        raise UsageError(what, next_step=f"--cache {beside(place, 'steps')}")
+    return cache
 
 
 def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:

@@ -68,7 +68,7 @@ def called(trace: Trace, made: str, method: Any, arguments: list[Any]) -> Any:
 
 def json_text(trace: Trace, text: str, value: Any, *, sort_keys: bool) -> Tracked:
     """The JSON text of a value: each string its own writer's, the rest the writer's whose container it stands in."""
-    if trace.is_known(value) or isinstance(value, Tracked):
+    if trace.is_known(value):
         return tracked(text, trace.origin_of(value))
     origins = list(_json_origins(trace, value, trace.here, sort_keys))
     tokens = list(_JSON_TOKEN.finditer(text))
@@ -85,18 +85,22 @@ def json_text(trace: Trace, text: str, value: Any, *, sort_keys: bool) -> Tracke
 def _json_origins(trace: Trace, value: Any, around: int, sort_keys: bool) -> Iterator[tuple[int, int]]:
     """(origin of what stands before it, its own origin) of each token of a value's JSON text."""
     if not isinstance(value, dict | list | tuple):
-        yield around, trace.origin_of(value) or around
+        yield around, _json_writer(trace, value, around)
         return
     inside = trace.origin_of(value) if trace.is_known(value) else around
     yield around, inside
     if isinstance(value, dict):
         for key, item in sorted(value.items()) if sort_keys else value.items():
-            yield inside, trace.origin_of(key) or inside
+            yield inside, _json_writer(trace, key, inside)
             yield from _json_origins(trace, item, inside, sort_keys)
     else:
         for item in value:
             yield from _json_origins(trace, item, inside, sort_keys)
     yield inside, inside
+
+
+def _json_writer(trace: Trace, value: Any, around: int) -> int:
+    return _writer(trace, [value]) if isinstance(value, Tracked) else around
 
 
 def deriving_filter(function: Callable[..., Any], trace_now: Callable[[], Trace]) -> Callable[..., Any]:

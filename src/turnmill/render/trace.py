@@ -83,15 +83,9 @@ class Trace:
         """Whether `know` was told of this container."""
         return id(value) in self._objects
 
-    def origin_of(self, value: Any) -> int:
-        """The origin number of a JSON value: its own, else that of the first tracked string inside."""
-        if isinstance(value, Tracked):
-            return value.runs[0][1] if value.runs else UNKNOWN
-        known = self._objects.get(id(value))
-        if known is not None:
-            return known
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-        return next((found for found in map(self.origin_of, inner) if found != UNKNOWN), UNKNOWN)
+    def origin_of(self, container: Any) -> int:
+        """The origin number of a container that `know` was told of."""
+        return self._objects[id(container)]
 
     @property
     def here(self) -> int:

@@ -65,8 +65,13 @@ def refuse_foreign(output: Path) -> None:
     """Refuse a place that holds something turnmill did not publish.
 
     Raises:
-        UsageError: a file, or a folder that is not empty and has no manifest of turnmill's.
+        UsageError: a file, a folder that is not empty and has no manifest of turnmill's, or a place inside another that
+            has one.
     """
+    around = next((folder for folder in output.parents if is_published(folder)), None)
+    if around is not None:
+        what = f"{output} lies inside {around}, which turnmill published and would replace whole; choose another place"
+        raise UsageError(what, next_step=f"ls {around}")
     if not output.exists() or is_published(output):
         return
     if not output.is_dir():

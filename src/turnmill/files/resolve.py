@@ -6,6 +6,7 @@ import atexit
 import glob
 import os
 import re
+import shlex
 import shutil
 import stat
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from turnmill.errors import UsageError
 from turnmill.files.disk import writing
+from turnmill.files.inventory import is_published
 from turnmill.files.storage import filesystem, is_url
 
 STDIN = "-"
@@ -30,7 +32,8 @@ def resolve(data: Sequence[str]) -> list[tuple[str, str]]:
     """The files of a source in order: path or URL, and name relative to the source's root.
 
     The root is what the given directories, globs' fixed parts and files' directories have in common. A directory gives
-    its files with a known suffix, recursively and sorted, without what begins with a dot; standard input is written to
+    its files with a known suffix, recursively and sorted, without what begins with a dot or turnmill has published;
+    standard input is written to
     a temporary file first.
 
     Raises:
@@ -70,6 +73,9 @@ def _common_root(roots: list[str]) -> str:
 
 def _local_files(item: str) -> list[str]:
     if os.path.isdir(item):
+        if is_published(Path(item)):
+            what = f"{item} is what turnmill prepared, not chat data; name the data that it was made of"
+            raise UsageError(what, next_step=f"turnmill census {shlex.quote(item)}")
         return _files_below(item)
     if os.path.exists(item):
         return [item]
@@ -85,7 +91,7 @@ def _local_files(item: str) -> list[str]:
 def _files_below(directory: str) -> list[str]:
     found: list[str] = []
     for folder, folders, names in os.walk(directory, onerror=_refuse):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in folders if not (name.startswith(".") or is_published(Path(folder, name)))]
         found += [os.path.join(folder, name) for name in names if not name.startswith(".") and _SUFFIX.search(name)]
     if not found:
         what = f"no data file in {directory}; expected files that end with {SUFFIXES}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -128,7 +130,7 @@ class _Prober:
         except Rejected as fault:
             raise UsageError(
                 f"{self._template.name} cannot be used: a plain question and answer is not rendered: {fault}",
-                next_step="turnmill template check FILE",
+                next_step="--template chatml",
             ) from fault
 
     def _learn_form(self) -> None:
@@ -161,7 +163,7 @@ class _Prober:
             raise UsageError(
                 f"{self._template.name}: what opens a turn is not what the generation prompt holds, "
                 "so where the model's own text begins is not known; use another template",
-                next_step="turnmill template check FILE --template chatml",
+                next_step="--template chatml",
             )
         headers = {"user": user, "tool": self._header("tool call", 3)}
         self._markers = replace(self._markers, headers={role: text for role, text in headers.items() if text})
@@ -300,5 +302,7 @@ def check_stops(found: Probe, name: str) -> None:
                 f"{name}: a {turn} {has}, but generation ends only on {', '.join(map(repr, stops)) or 'nothing'}: "
                 "a model trained so would not stop. Add the token to eos_token_id in generation_config.json, or say: "
                 """--special-tokens '{"eos_token": "TOKEN"}'""",
-                next_step="turnmill template check MODEL",
+                next_step=f"--special-tokens {shlex.quote(json.dumps({'eos_token': stop}))}"
+                if stop
+                else "--template chatml",
             )

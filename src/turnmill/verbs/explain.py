@@ -17,7 +17,7 @@ import msgspec
 
 from turnmill.contract import readmit
 from turnmill.conversation import Checked, Conversation
-from turnmill.errors import Rejected, UsageError
+from turnmill.errors import Rejected, UsageError, quote
 from turnmill.files import canonical, quarantine
 from turnmill.files.inventory import verify
 from turnmill.files.quarantine import Left
@@ -68,7 +68,8 @@ class Selection:
         self.number = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
         self.id = text.lower() if re.fullmatch(r"[0-9A-Fa-f]{32}", text) else None
         if not self.is_all and self.number is None and self.id is None:
-            raise UsageError(f"ROW is {text!r}; expected a row's number from 0, its id (32 hex digits), or `all`")
+            what = f"ROW is {quote(text)}; expected a row's number from 0, its id (32 hex digits), or `all`"
+            raise UsageError(what, next_step="turnmill explain --help")
 
     def takes(self, found: Found) -> bool:
         """Whether the row is one of them."""

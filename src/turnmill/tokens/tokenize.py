@@ -88,9 +88,7 @@ class Tokenizing:
         self.counts["tokenize/start-cut"] += len(crossed)
         if rendered.control_hits:
             return self._encoder.segments(rendered.text, crossed, rendered.control_hits)
-        for start in crossed:
-            encoded = self._encoder.cut(rendered.text, encoded, start)
-        return encoded
+        return self._encoder.cut(rendered.text, encoded, crossed)
 
     def _token_weights(
         self, weights: NDArray[np.float64], low: NDArray[np.int64], high: NDArray[np.int64]

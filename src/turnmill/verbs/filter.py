@@ -96,7 +96,7 @@ def run_shard(task: FilterTask, folder: Path) -> ShardResult:
     index: TableWriter[IndexRow] = TableWriter(folder / INDEX, index_schema(), _index_table)
     with index, left_writer(folder) as left:
         for batch in batches(Path(task.conversations)):
-            for conversation in readmit(batch):
+            for conversation, row_id in zip(readmit(batch), batch.column("id").to_pylist(), strict=True):
                 leaves = verdict(conversation, task.filter)
                 if leaves is not None:
                     class_, fault = leaves
@@ -105,18 +105,18 @@ def run_shard(task: FilterTask, folder: Path) -> ShardResult:
                     left.write(
                         from_conversation(conversation, fault, stage="filter", config=task.fingerprint, class_=class_)
                     )
-                index.write(_index_row(conversation, task.group_field, kept=leaves is None))
+                index.write(_index_row(conversation, row_id, task.group_field, kept=leaves is None))
     return ShardResult(dict(counts))
 
 
-def _index_row(conversation: Checked, group_field: str | None, *, kept: bool) -> IndexRow:
+def _index_row(conversation: Checked, row_id: str, group_field: str | None, *, kept: bool) -> IndexRow:
     meta: dict[str, Any] = conversation.meta
     return IndexRow(
         row=meta["row"],
         source=conversation.source,
         source_file=meta["source_file"],
         source_line=meta["source_line"],
-        id=conversation.id,
+        id=row_id,
         weights=weights_key(conversation),
         group=group_key(conversation, group_field),
         kept=kept,

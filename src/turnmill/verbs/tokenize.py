@@ -13,10 +13,10 @@ import msgspec
 
 from turnmill.conversation import Checked
 from turnmill.errors import Rejected
-from turnmill.files.canonical import readmit
+from turnmill.files.canonical import readmit, schema
 from turnmill.files.examples import ExampleWriter
 from turnmill.files.quarantine import from_conversation
-from turnmill.files.tables import GroupRange, batches
+from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render
 from turnmill.render.renderer import Renderer
@@ -26,7 +26,7 @@ from turnmill.tokens.encode import Encoder
 from turnmill.tokens.fit import fit
 from turnmill.tokens.markers import check_markers
 from turnmill.tokens.tokenize import Row, Tokenizing
-from turnmill.verbs.check import conversation_writer, left_writer
+from turnmill.verbs.check import left_writer
 from turnmill.verbs.split import Side, read_sides
 
 VERSION = 1
@@ -100,11 +100,19 @@ class Line:
         for counter in (self.renderer.counts, self.tokenizing.counts, self._fitted):
             counter.clear()
 
-    def run(self, rows: Sequence[Checked], recipe: Recipe) -> Iterator[Made]:
-        """Each row's example, or why it has none, in order."""
+    def run(self, rows: Sequence[Checked], recipe: Recipe, ids: Sequence[str] | None = None) -> Iterator[Made]:
+        """Each row's example, or why it has none, in order.
+
+        Args:
+            rows: checked conversations.
+            recipe: of their source.
+            ids: theirs, where they are stored beside them; they cost a hash each.
+        """
         rendered = [self._rendered(row, recipe) for row in rows]
-        good: list[Row] = [
-            (made.conversation, made.rendered, recipe.loss) for made in rendered if made.rendered is not None
+        good = [
+            Row(row_id, made.conversation, made.rendered, recipe.loss)
+            for made, row_id in zip(rendered, ids or [row.id for row in rows], strict=True)
+            if made.rendered is not None
         ]
         examples = iter(self.tokenizing.examples(good))
         for made in rendered:
@@ -156,37 +164,38 @@ def run_shard(task: TokenizeTask, folder: Path) -> ShardResult:
     counts: Counter[str] = Counter()
     samples: list[dict[str, Any]] = []
     examples = {side: ExampleWriter(folder / f"{side}.arrow") for side in SIDES}
-    train = conversation_writer(folder / "train.parquet", task.columns)
-    held_out = conversation_writer(folder / "eval.parquet", task.columns)
-    with train, held_out, left_writer(folder) as left:
-        for side, made in _made(task, line):
-            if made.example is None:
-                counts["rows/rejected"] += 1
-                counts[f"rows/rejected-at-{made.stage}"] += 1
-                counts[f"codes/{made.fault.code}"] += 1  # type: ignore[union-attr]  # one of the two is there
-                left.write(_left(made, task.fingerprint))
-                continue
-            counts[f"rows/{'accepted' if side == 'train' else 'eval'}"] += 1
-            (train if side == "train" else held_out).write(made.conversation)
-            examples[side].write(made.example)
-            _count(counts, side, made)
-            if len(samples) < SAMPLES_PER_SHARD:
-                samples.append(sample_of(made, line.tokenizer))
-    for writer in examples.values():
-        writer.close()
+    conversations = {side: BatchWriter(folder / f"{side}.parquet", schema(task.columns)) for side in SIDES}
+    with left_writer(folder) as left:
+        for batch in batches(Path(task.conversations), groups=range(task.groups.first, task.groups.end)):
+            kept: dict[Side, list[int]] = {side: [] for side in SIDES}
+            for index, side, made in _made(task, line, batch):
+                _count(counts, side, made)
+                if made.example is None:
+                    left.write(_left(made, task.fingerprint))
+                    continue
+                kept[side].append(index)
+                examples[side].write(made.example)
+                if len(samples) < SAMPLES_PER_SHARD:
+                    samples.append(sample_of(made, line.tokenizer))
+            for side in SIDES:
+                conversations[side].write(batch, kept[side])
+    for side in SIDES:
+        examples[side].close()
+        conversations[side].close()
     counts.update(line.counts)
     return ShardResult(dict(counts), {"samples": samples})
 
 
-def _made(task: TokenizeTask, line: Line) -> Iterator[tuple[Side, Made]]:
-    """Every row of the file that stays, with its side."""
-    for batch in batches(Path(task.conversations), groups=range(task.groups.first, task.groups.end)):
-        numbers = batch.column("row").to_pylist()
-        sides = read_sides(Path(task.sides), numbers[0], numbers[-1])
-        rows = [row for row in readmit(batch) if row.meta["row"] in sides]
-        for start in range(0, len(rows), BATCH):
-            for made in line.run(rows[start : start + BATCH], task.recipe):
-                yield sides[made.conversation.meta["row"]], made
+def _made(task: TokenizeTask, line: Line, batch: Any) -> Iterator[tuple[int, Side, Made]]:
+    """Every row of a stored batch that stays: its index there, its side, and what became of it."""
+    numbers, ids = batch.column("row").to_pylist(), batch.column("id").to_pylist()
+    sides = read_sides(Path(task.sides), numbers[0], numbers[-1])
+    staying = [(index, row) for index, row in enumerate(readmit(batch)) if numbers[index] in sides]
+    for start in range(0, len(staying), BATCH):
+        part = staying[start : start + BATCH]
+        made = line.run([row for _, row in part], task.recipe, [ids[index] for index, _ in part])
+        for (index, _), one in zip(part, made, strict=True):
+            yield index, sides[numbers[index]], one
 
 
 def _left(made: Made, fingerprint: str) -> Any:
@@ -195,10 +204,14 @@ def _left(made: Made, fingerprint: str) -> Any:
 
 
 def _count(counts: Counter[str], side: Side, made: Made) -> None:
-    """Turns, and tokens by kind, of one example."""
+    """What became of one row; turns, and tokens by kind, of its example."""
     example = made.example
     if example is None:
+        counts["rows/rejected"] += 1
+        counts[f"rows/rejected-at-{made.stage}"] += 1
+        counts[f"codes/{made.fault.code if made.fault else ''}"] += 1
         return
+    counts[f"rows/{'accepted' if side == 'train' else 'eval'}"] += 1
     counts[f"{side}/examples"] += 1
     counts[f"{side}/turns"] += len(example.turn_ends)
     start = 0

@@ -250,7 +250,7 @@ def test_there_are_as_many_starts_of_text_as_transformers_gives(trl_templates):
     renderer = Renderer(source, {"bos_token": "<bos>", "eos_token": "<end_of_turn>"}, ["<end_of_turn>"])
     row = checked(record)
     (example,) = Tokenizing(Encoder(tokenizer, renderer.probe.markers.control)).examples(
-        [(row, renderer.render(row), Loss())]
+        [Row(row.id, row, renderer.render(row), Loss())]
     )
     assert example.input_ids == right
     assert right.count(bos) == 1

@@ -104,8 +104,9 @@ class Filter:
 class Dedup:
     """Which duplicates leave."""
 
-    by: tuple[Literal["exact"], ...] = ("exact",)
-    """`exact`: of rows with the same messages, tools and template arguments the first stays. `[]`: all stay."""
+    by: tuple[Literal["exact", "first-exchange"], ...] = ("exact",)
+    """`exact`: of rows with the same messages, tools and template arguments the first stays; `first-exchange`: of rows
+    whose first user text and first assistant turn are the same but for case and white space. `[]`: all stay."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 from turnmill.conversation import Checked
-from turnmill.dedup import weights_key
+from turnmill.dedup import exchange_key, weights_key
 from turnmill.errors import Rejected, StaleError
 from turnmill.files.inventory import MANIFEST, is_published, verify
 from turnmill.models import open_model
@@ -177,6 +177,7 @@ class Counting:
     def __init__(self, config: Config, advance: Callable[[int], None]) -> None:
         self._config, self._advance = config, advance
         self._seen: dict[bytes, str] = {}
+        self._exchanges: set[str] = set()
         model = open_model(config.model)
         self._max_tokens = max_tokens_of(config.fit, model)
         self.unit: Unit = "tokens" if model.tokenizer_path else "characters"
@@ -228,16 +229,21 @@ class Counting:
         filtered = verdict(row, self._config.filter)
         if filtered is not None:
             return filtered[0], filtered[1].code
-        code = self._repeats(row) if "exact" in self._config.dedup.by else None
+        code = self._repeats(row)
         return ("duplicate", code) if code else None
 
     def _repeats(self, row: Checked) -> str | None:
-        """The code of a row whose id came before; else it is remembered."""
-        key, weights = bytes.fromhex(row.id), weights_key(row)
-        if key not in self._seen:
+        """The code of a row that repeats one before; else it is remembered."""
+        if "exact" in self._config.dedup.by:
+            key, weights = bytes.fromhex(row.id), weights_key(row)
+            if key in self._seen:
+                return "duplicate" if self._seen[key] == weights else "duplicate-other-weights"
             self._seen[key] = weights
-            return None
-        return "duplicate" if self._seen[key] == weights else "duplicate-other-weights"
+        if "first-exchange" in self._config.dedup.by and (exchange := exchange_key(row)):
+            if exchange in self._exchanges:
+                return "duplicate-first-exchange"
+            self._exchanges.add(exchange)
+        return None
 
     def _count(self, found: SourceCensus, measured: Measured) -> None:
         counts = found.counters

@@ -145,8 +145,9 @@ class Fit:
 
     max_tokens: int | None = None
     """Tokens; default min(4096, the model's context)."""
-    overflow: Literal["cut", "drop"] = "cut"
-    """End at the last whole trained turn that fits, or drop the row."""
+    overflow: Literal["cut", "drop", "continue"] = "cut"
+    """End at the last whole trained turn that fits; drop the row; or go on in further parts, which show what stands
+    before the first user message and the exchange before the cut as untrained context."""
 
 
 @dataclass(frozen=True, slots=True)

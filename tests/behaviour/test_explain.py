@@ -234,4 +234,4 @@ def test_what_is_too_long_goes_on_in_further_parts(turnmill, write):
     trained = [part["text"][s["start"] : s["end"]] for part in parts for s in part["spans"] if s["trained"]]
     assert [text for text in trained if "Answer" in text] == [f"Answer number {n}." for n in (1, 3, 5, 7)]
     assert all(part["text"].startswith("<|im_start|>system\nBe brief.") for part in parts)
-    assert all(turn["why"] == ("trained" if turn["message"] % 2 == 0 and turn["message"] else "role") for turn in found["turns"])  # fmt: skip
+    assert {turn["message"] for turn in found["turns"] if turn["why"] == "trained"} == {2, 4, 6, 8}

@@ -125,7 +125,8 @@ def _tokens(example: ExplainedExample, console: Console) -> None:
     trained = sum(token.weight > 0 for token in example.tokens)
     console.print(
         Text(
-            f"part {example.part}: {len(example.tokens):,} tokens, {trained:,} trained; label = the id behind each token, or -100"
+            f"part {example.part}: {len(example.tokens):,} tokens, {trained:,} trained; "
+            "label = the id behind each token, or -100"
         )
     )
     start = 0

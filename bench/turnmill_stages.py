@@ -18,6 +18,7 @@ from typing import Any
 
 from turnmill.config import Config, load
 from turnmill.rendered import Loss
+from turnmill.tokens.tokenize import Row
 from turnmill.verbs import check, prepare, tokenize
 from turnmill.verbs.prepared import publish_prepared
 from turnmill.verbs.read import open_sources
@@ -50,7 +51,7 @@ def measure(config: Config, output: Path) -> dict[str, Any]:
         found = [outcome for task in tasks for outcome in check.outcomes(task, Counter())]
         rows = [outcome.checked for outcome in found if outcome.checked is not None]
     with timed(figures, "render"):
-        rendered = [(row, line.renderer.render(row), Loss()) for row in rows]
+        rendered = [Row(row.id, row, line.renderer.render(row), Loss()) for row in rows]
     with timed(figures, "tokenize"):
         for start in range(0, len(rendered), tokenize.BATCH):
             line.tokenizing.examples(rendered[start : start + tokenize.BATCH])

@@ -18,7 +18,7 @@ from turnmill.options import Loss, Render
 from turnmill.render.renderer import Renderer
 from turnmill.rendered import TRAINED_KINDS
 from turnmill.tokens.encode import Encoder
-from turnmill.tokens.tokenize import Tokenizing
+from turnmill.tokens.tokenize import Row, Tokenizing
 
 TOOL = {
     "type": "function",
@@ -227,7 +227,7 @@ def test_markers_of_plain_text_train_the_answer_alone(scheme, right):
     renderer = Renderer(MARKERS, TRANSFORMERS_TOKENS, ["</s>"], [("<s>", True), ("</s>", True)])
     row = checked(chat("Capital of Peru?", "Lima."))
     tokenizing = Tokenizing(Encoder(tokenizer, renderer.probe.markers.control))
-    (example,) = tokenizing.examples([(row, renderer.render(row), Loss())])
+    (example,) = tokenizing.examples([Row(row.id, row, renderer.render(row), Loss())])
     starts = [0, *(run.end for run in example.runs)]
     trained = [example.input_ids[a : run.end] for a, run in zip(starts, example.runs, strict=False) if run.weight > 0]
     text = tokenizer.decode([number for part in trained for number in part], skip_special_tokens=False)
@@ -250,7 +250,7 @@ def test_there_are_as_many_starts_of_text_as_transformers_gives(trl_templates):
     renderer = Renderer(source, {"bos_token": "<bos>", "eos_token": "<end_of_turn>"}, ["<end_of_turn>"])
     row = checked(record)
     (example,) = Tokenizing(Encoder(tokenizer, renderer.probe.markers.control)).examples(
-        [(row, renderer.render(row), Loss())]
+        [Row(row.id, row, renderer.render(row), Loss())]
     )
     assert example.input_ids == right
     assert right.count(bos) == 1

@@ -12,7 +12,7 @@ from turnmill.options import Loss, Model, Render
 from turnmill.render.form import write
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.labels import IGNORE, labels
-from turnmill.tokens.tokenize import Tokenizing
+from turnmill.tokens.tokenize import Row, Tokenizing
 from turnmill.verbs.tokenize import renderer_of
 
 
@@ -26,7 +26,7 @@ class Both:
         self.theirs = PreTrainedTokenizerFast(tokenizer_file=str(self.model.tokenizer_path))
 
     def example(self, row):
-        return self.tokenizing.examples([(row, self.renderer.render(row), Loss())])[0]
+        return self.tokenizing.examples([Row(row.id, row, self.renderer.render(row), Loss())])[0]
 
     def reference(self, row, **options):
         written = write(row, self.renderer.probe.form, None, Counter())

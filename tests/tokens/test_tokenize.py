@@ -15,7 +15,7 @@ from turnmill.render.renderer import Renderer
 from turnmill.render.samples import conversation, sample
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.labels import IGNORE, labels, loss_weights
-from turnmill.tokens.tokenize import Tokenizing
+from turnmill.tokens.tokenize import Row, Tokenizing
 
 ADDED = [(marker, True) for marker in MARKERS] + [(tag, False) for tag in TAGS]
 
@@ -29,7 +29,7 @@ class Line:
         self.tokenizing = Tokenizing(Encoder(tokenizer, self.renderer.probe.markers.control))
 
     def example(self, row, loss=None):
-        made = self.tokenizing.examples([(row, self.renderer.render(row), loss or Loss())])[0]
+        made = self.tokenizing.examples([Row(row.id, row, self.renderer.render(row), loss or Loss())])[0]
         if isinstance(made, Rejected):
             raise made
         return made

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import click
 
-from turnmill import __version__, cli
+from turnmill import cli
 from turnmill.errors import TurnmillError, UnknownName
 
 INTERRUPTED = 130
@@ -53,7 +53,7 @@ def _summaries() -> dict[str, str]:
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="turnmill", message="%(prog)s %(version)s")
+@click.version_option(package_name="turnmill", prog_name="turnmill", message="%(prog)s %(version)s")
 def verbs() -> None:
     """Turns chat data in any dialect into training data a language model can be trusted to learn from."""
 

@@ -126,7 +126,5 @@ def made_by() -> dict[str, str]:
     import platform
     from importlib import metadata
 
-    from turnmill import __version__
-
-    packages = ("jinja2", "msgspec", "numpy", "pyarrow", "tokenizers", "xxhash")
-    return {"turnmill": __version__, "python": platform.python_version(), **{n: metadata.version(n) for n in packages}}
+    packages = ("turnmill", "jinja2", "msgspec", "numpy", "pyarrow", "tokenizers", "xxhash")
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in packages}}

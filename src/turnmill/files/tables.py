@@ -55,6 +55,35 @@ class TableWriter(Generic[Row]):
         self._writer.close()
 
 
+class BatchWriter:
+    """A Parquet file of parts of stored batches, in row groups of about `BATCH_ROWS`."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        self._batches: list[pa.RecordBatch] = []
+        self._writer = pq.ParquetWriter(path, schema, compression="zstd")
+
+    def write(self, batch: pa.RecordBatch, indices: Sequence[int]) -> None:
+        """Add those rows of a batch."""
+        if indices:
+            self._batches.append(batch if len(indices) == batch.num_rows else batch.take(indices))
+        if sum(held.num_rows for held in self._batches) >= BATCH_ROWS:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._batches:
+            self._writer.write_table(pa.Table.from_batches(self._batches))
+            self._batches = []
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._flush()
+        self._writer.close()
+
+
 def batches(
     path: Path, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None
 ) -> Iterator[pa.RecordBatch]:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from turnmill.errors import Rejected
+from turnmill.tokens.offsets import ByteOffsets, is_byte_level
 
 ANCHOR = "\ue000turnmill\ue000"
 """A token of our own that stands before a segment and is taken off: what follows it is encoded as inside a text."""
@@ -45,10 +47,12 @@ class Encoder:
     def __init__(self, tokenizer: Any, control: Sequence[str]) -> None:
         make, stored = type(tokenizer), json.loads(tokenizer.to_str())
         stored["truncation"] = stored["padding"] = None
+        stored["post_processor"] = None  # it would add tokens that the template writes, and trim spaces off offsets
         self._main = _anchored(make, stored)
         plain = dict(stored)
         plain["added_tokens"] = [token for token in stored["added_tokens"] if token["content"] not in set(control)]
         self._plain = _anchored(make, plain)
+        self._bytes = ByteOffsets(stored, self._main.get_vocab()) if is_byte_level(stored) else None
         self._control_ids = {tokenizer.token_to_id(text) for text in control} - {None}
         self._added_ids = np.array([token["id"] for token in stored["added_tokens"]], dtype=np.int32)
         alone = self._main.encode(ANCHOR + "x", add_special_tokens=False)
@@ -56,7 +60,17 @@ class Encoder:
 
     def whole(self, texts: Sequence[str]) -> list[Encoded]:
         """Each text in one encode."""
-        return [_encoded(found, 0, 0) for found in self._main.encode_batch(list(texts), add_special_tokens=False)]
+        if self._bytes is None:
+            return [_encoded(found, 0, 0) for found in self._main.encode_batch(list(texts), add_special_tokens=False)]
+        encoded: list[Encoded] = []
+        for text, found in zip(texts, self._main.encode_batch_fast(list(texts), add_special_tokens=False), strict=True):
+            ids = np.asarray(found.ids, dtype=np.int32)
+            offsets = self._bytes.of(text, ids)
+            if offsets is None:
+                encoded.append(_encoded(self._main.encode(text, add_special_tokens=False), 0, 0))
+            else:
+                encoded.append(Encoded(ids, offsets))
+        return encoded
 
     def segments(self, text: str, borders: Sequence[int], escaped: Sequence[tuple[int, int]]) -> Encoded:
         """The encodes of the stretches between borders, joined; escaped stretches hold no control token.
@@ -75,33 +89,41 @@ class Encoder:
                     f"the vocabulary spells {text[start:end]!r} in no way but as the control token",
                 )
             parts.append(part)
-        return Encoded(
-            np.concatenate([part.ids for part in parts] or [np.zeros(0, np.int32)]),
-            np.concatenate([part.offsets for part in parts] or [np.zeros((0, 2), np.int64)]),
-        )
+        return _joined(parts)
 
-    def cut(self, text: str, encoded: Encoded, border: int) -> Encoded:
-        """The same ids but with a border: only the stretch between the added tokens around it is encoded anew.
+    def cut(self, text: str, encoded: Encoded, borders: Sequence[int]) -> Encoded:
+        """The same ids but with borders, in order: only the stretches between added tokens that hold them are anew.
 
         An added token is found before anything else is done to a text, so nothing beyond it hangs on the stretch.
         """
-        added = np.isin(encoded.ids, self._added_ids)
-        before = np.flatnonzero(added & (encoded.offsets[:, 1] <= border))
-        after = np.flatnonzero(added & (encoded.offsets[:, 0] >= border))
-        first = int(before[-1]) + 1 if len(before) else 0
-        last = int(after[0]) if len(after) else len(encoded.ids)
-        start = int(encoded.offsets[first - 1, 1]) if first else 0
-        end = int(encoded.offsets[last, 0]) if last < len(encoded.ids) else len(text)
-        head, tail = self._segment(text[start:border], start), self._segment(text[border:end], border)
-        ids = [encoded.ids[:first], head.ids, tail.ids, encoded.ids[last:]]
-        offsets = [encoded.offsets[:first], head.offsets, tail.offsets, encoded.offsets[last:]]
-        return Encoded(np.concatenate(ids), np.concatenate(offsets))
+        added = np.flatnonzero(np.isin(encoded.ids, self._added_ids))
+        stretches = np.searchsorted(encoded.offsets[added, 1], borders, side="right")
+        parts: list[Encoded] = []
+        done = 0
+        for stretch, inside in groupby(zip(stretches.tolist(), borders, strict=True), key=itemgetter(0)):
+            first = int(added[stretch - 1]) + 1 if stretch else 0
+            last = int(added[stretch]) if stretch < len(added) else len(encoded.ids)
+            start = int(encoded.offsets[first - 1, 1]) if first else 0
+            end = int(encoded.offsets[last, 0]) if last < len(encoded.ids) else len(text)
+            parts.append(Encoded(encoded.ids[done:first], encoded.offsets[done:first]))
+            edges = [start, *(border for _, border in inside), end]
+            parts += [self._segment(text[low:high], low) for low, high in pairwise(edges)]
+            done = last
+        parts.append(Encoded(encoded.ids[done:], encoded.offsets[done:]))
+        return _joined(parts)
 
     def _segment(self, text: str, start: int, *, is_plain: bool = False) -> Encoded:
         tokenizer = self._plain if is_plain else self._main
         if start == 0:
             return _encoded(tokenizer.encode(text, add_special_tokens=False), 0, 0)
         return _encoded(tokenizer.encode(ANCHOR + text, add_special_tokens=False), 1, start - len(ANCHOR))
+
+
+def _joined(parts: Sequence[Encoded]) -> Encoded:
+    return Encoded(
+        np.concatenate([part.ids for part in parts] or [np.zeros(0, np.int32)]),
+        np.concatenate([part.offsets for part in parts] or [np.zeros((0, 2), np.int64)]),
+    )
 
 
 def _anchored(make: Any, stored: dict[str, Any]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,14 @@ from turnmill.rendered import Example, Loss, Rendered, Run
 from turnmill.tokens.encode import Encoded, Encoder
 from turnmill.tokens.loss import Policy
 
-Row = tuple[Conversation, Rendered, Loss]
-"""A row, its text, and the loss options of its source."""
+
+class Row(NamedTuple):
+    """A row, its id and text, and the loss options of its source."""
+
+    id: str
+    conversation: Conversation
+    rendered: Rendered
+    loss: Loss
 
 
 class Tokenizing:
@@ -32,12 +39,12 @@ class Tokenizing:
 
     def examples(self, rows: Sequence[Row]) -> list[Example | Rejected]:
         """One example, or the rejection, a row; nothing is cut yet."""
-        whole = iter(self._encoder.whole([rendered.text for _, rendered, _ in rows if not rendered.control_hits]))
+        whole = iter(self._encoder.whole([row.rendered.text for row in rows if not row.rendered.control_hits]))
         found: list[Example | Rejected] = []
-        for conversation, rendered, loss in rows:
-            encoded = None if rendered.control_hits else next(whole)
+        for row in rows:
+            encoded = None if row.rendered.control_hits else next(whole)
             try:
-                found.append(self._example(conversation, rendered, Policy(conversation, loss), encoded))
+                found.append(self._example(row, encoded))
             except Rejected as fault:
                 found.append(fault)
         return found
@@ -48,9 +55,8 @@ class Tokenizing:
         weights = np.array([policy.weight(span) for span in rendered.spans])
         return self._bordered(rendered, policy, weights, None).offsets
 
-    def _example(
-        self, conversation: Conversation, rendered: Rendered, policy: Policy, encoded: Encoded | None
-    ) -> Example:
+    def _example(self, row: Row, encoded: Encoded | None) -> Example:
+        conversation, rendered, policy = row.conversation, row.rendered, Policy(row.conversation, row.loss)
         weights = np.array([policy.weight(span) for span in rendered.spans])
         encoded = self._bordered(rendered, policy, weights, encoded)
         low, high = spans_of_tokens(rendered, encoded.offsets)
@@ -62,7 +68,7 @@ class Tokenizing:
         runs = _runs(rendered, np.where(token_weights > 0, high, low), token_weights)
         meta = conversation.meta
         return Example(
-            row_id=conversation.id,
+            row_id=row.id,
             part=0,
             source=conversation.source,
             source_file=str(meta.get("source_file", "")),
@@ -88,9 +94,7 @@ class Tokenizing:
         self.counts["tokenize/start-cut"] += len(crossed)
         if rendered.control_hits:
             return self._encoder.segments(rendered.text, crossed, rendered.control_hits)
-        for start in crossed:
-            encoded = self._encoder.cut(rendered.text, encoded, start)
-        return encoded
+        return self._encoder.cut(rendered.text, encoded, crossed)
 
     def _token_weights(
         self, weights: NDArray[np.float64], low: NDArray[np.int64], high: NDArray[np.int64]

@@ -208,12 +208,10 @@ def _explained(found: Found, recipe: Recipe) -> Explanation:
     if not recipe.max_tokens:
         recipe = dataclasses.replace(recipe, max_tokens=max_tokens_of(recipe.fit, line.model))
     made = next(line.run([row], recipe))
-    if made.rendered is None or made.example is None:
+    if made.rendered is None or not made.parts:
         return _explained_left(found, made.fault, made.rendered)
     offsets = line.tokenizing.offsets(row, made.rendered, recipe.loss)
-    return explain_accepted(
-        found.row, found.place, row, made.rendered, Policy(row, recipe.loss), (made.example, offsets)
-    )
+    return explain_accepted(found.row, found.place, row, made.rendered, Policy(row, recipe.loss), (made.parts, offsets))
 
 
 def _names_model(model: Model) -> bool:

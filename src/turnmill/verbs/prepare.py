@@ -254,11 +254,11 @@ def _tokenize(builder: _Builder, plan: Plan, name: str, checked: Built, sided: B
     ]
 
     def finish(_: Path, results: Sequence[ShardResult]) -> dict[str, Json]:
-        check_sayable(name, _sums(results), plan.config.render)
+        check_sayable(name, _sums(results), plan.config.render, plan.model.name)
         return {}
 
     built = builder.build(step, tasks, tokenize.run_shard, finish, rows=[task.groups.rows for task in tasks])
-    check_sayable(name, _sums(built.results), plan.config.render)
+    check_sayable(name, _sums(built.results), plan.config.render, plan.model.name)
     return built
 
 
@@ -286,7 +286,7 @@ def recipe_params(model: LoadedModel, recipe: Recipe) -> dict[str, Json]:
     }
 
 
-def check_sayable(source: str, counts: dict[str, int], render: Render) -> None:
+def check_sayable(source: str, counts: dict[str, int], render: Render, model: str) -> None:
     """Stop where the template cannot say too large a share of a source.
 
     Raises:
@@ -300,7 +300,7 @@ def check_sayable(source: str, counts: dict[str, int], render: Render) -> None:
         f"source {source!r}: the template cannot say {lost:,} of {rows:,} rows ({lost / rows:.1%}):\n"
         f"{_codes_listing(counts)}\n"
         "look at them with `turnmill explain`, choose another template, or let them go: --render.on_unsayable drop",
-        next_step="--render.on_unsayable drop",
+        next_step=f"turnmill template check {shlex.quote(model)}",
     )
 
 

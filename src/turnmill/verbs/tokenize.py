@@ -13,23 +13,23 @@ import msgspec
 
 from turnmill.conversation import Checked
 from turnmill.errors import Rejected
-from turnmill.files.canonical import readmit
+from turnmill.files.canonical import readmit, schema
 from turnmill.files.examples import ExampleWriter
 from turnmill.files.quarantine import from_conversation
-from turnmill.files.tables import GroupRange, batches
+from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render
 from turnmill.render.renderer import Renderer
 from turnmill.rendered import Example, Rendered
 from turnmill.steps.shards import ShardResult
 from turnmill.tokens.encode import Encoder
-from turnmill.tokens.fit import fit
+from turnmill.tokens.fit import Part, fit
 from turnmill.tokens.markers import check_markers
 from turnmill.tokens.tokenize import Row, Tokenizing
-from turnmill.verbs.check import conversation_writer, left_writer
+from turnmill.verbs.check import left_writer
 from turnmill.verbs.split import Side, read_sides
 
-VERSION = 1
+VERSION = 2
 SIDES: tuple[Side, ...] = ("train", "eval")
 TASK_ROWS = 2000
 """Rows of a task, however its source's files are cut: work for every core, and progress that moves."""
@@ -66,11 +66,12 @@ class TokenizeTask:
 
 
 class Made(NamedTuple):
-    """What became of one row: exactly one of `example` and `fault` is not None."""
+    """What became of one row: it has parts, or a fault."""
 
     conversation: Checked
     rendered: Rendered | None = None
-    example: Example | None = None
+    parts: Sequence[Part] = ()
+    """Its training examples, in order."""
     fault: Rejected | None = None
     stage: str = "render"
 
@@ -100,11 +101,19 @@ class Line:
         for counter in (self.renderer.counts, self.tokenizing.counts, self._fitted):
             counter.clear()
 
-    def run(self, rows: Sequence[Checked], recipe: Recipe) -> Iterator[Made]:
-        """Each row's example, or why it has none, in order."""
+    def run(self, rows: Sequence[Checked], recipe: Recipe, ids: Sequence[str] | None = None) -> Iterator[Made]:
+        """Each row's example, or why it has none, in order.
+
+        Args:
+            rows: checked conversations.
+            recipe: of their source.
+            ids: theirs, where they are stored beside them; they cost a hash each.
+        """
         rendered = [self._rendered(row, recipe) for row in rows]
-        good: list[Row] = [
-            (made.conversation, made.rendered, recipe.loss) for made in rendered if made.rendered is not None
+        good = [
+            Row(row_id, made.conversation, made.rendered, recipe.loss)
+            for made, row_id in zip(rendered, ids or [row.id for row in rows], strict=True)
+            if made.rendered is not None
         ]
         examples = iter(self.tokenizing.examples(good))
         for made in rendered:
@@ -121,10 +130,10 @@ class Line:
             return made._replace(fault=example, stage="tokenize")
         only_last = recipe.loss.turns == "last"
         try:
-            cut = fit(example, recipe.fit, recipe.max_tokens, only_last=only_last, counts=self._fitted)
+            parts = fit(example, recipe.fit, recipe.max_tokens, only_last=only_last, counts=self._fitted)
         except Rejected as fault:
             return made._replace(fault=fault, stage="fit")
-        return made._replace(example=cut)
+        return made._replace(parts=parts)
 
 
 def renderer_of(model: LoadedModel, render: Render) -> Renderer:
@@ -156,37 +165,39 @@ def run_shard(task: TokenizeTask, folder: Path) -> ShardResult:
     counts: Counter[str] = Counter()
     samples: list[dict[str, Any]] = []
     examples = {side: ExampleWriter(folder / f"{side}.arrow") for side in SIDES}
-    train = conversation_writer(folder / "train.parquet", task.columns)
-    held_out = conversation_writer(folder / "eval.parquet", task.columns)
-    with train, held_out, left_writer(folder) as left:
-        for side, made in _made(task, line):
-            if made.example is None:
-                counts["rows/rejected"] += 1
-                counts[f"rows/rejected-at-{made.stage}"] += 1
-                counts[f"codes/{made.fault.code}"] += 1  # type: ignore[union-attr]  # one of the two is there
-                left.write(_left(made, task.fingerprint))
-                continue
-            counts[f"rows/{'accepted' if side == 'train' else 'eval'}"] += 1
-            (train if side == "train" else held_out).write(made.conversation)
-            examples[side].write(made.example)
-            _count(counts, side, made)
-            if len(samples) < SAMPLES_PER_SHARD:
-                samples.append(sample_of(made, line.tokenizer))
-    for writer in examples.values():
-        writer.close()
+    conversations = {side: BatchWriter(folder / f"{side}.parquet", schema(task.columns)) for side in SIDES}
+    with left_writer(folder) as left:
+        for batch in batches(Path(task.conversations), groups=range(task.groups.first, task.groups.end)):
+            kept: dict[Side, list[int]] = {side: [] for side in SIDES}
+            for index, side, made in _made(task, line, batch):
+                _count(counts, side, made)
+                if not made.parts:
+                    left.write(_left(made, task.fingerprint))
+                    continue
+                kept[side].append(index)
+                for part in made.parts:
+                    examples[side].write(part.example)
+                if len(samples) < SAMPLES_PER_SHARD:
+                    samples.append(sample_of(made, line.tokenizer))
+            for side in SIDES:
+                conversations[side].write(batch, kept[side])
+    for side in SIDES:
+        examples[side].close()
+        conversations[side].close()
     counts.update(line.counts)
     return ShardResult(dict(counts), {"samples": samples})
 
 
-def _made(task: TokenizeTask, line: Line) -> Iterator[tuple[Side, Made]]:
-    """Every row of the file that stays, with its side."""
-    for batch in batches(Path(task.conversations), groups=range(task.groups.first, task.groups.end)):
-        numbers = batch.column("row").to_pylist()
-        sides = read_sides(Path(task.sides), numbers[0], numbers[-1])
-        rows = [row for row in readmit(batch) if row.meta["row"] in sides]
-        for start in range(0, len(rows), BATCH):
-            for made in line.run(rows[start : start + BATCH], task.recipe):
-                yield sides[made.conversation.meta["row"]], made
+def _made(task: TokenizeTask, line: Line, batch: Any) -> Iterator[tuple[int, Side, Made]]:
+    """Every row of a stored batch that stays: its index there, its side, and what became of it."""
+    numbers, ids = batch.column("row").to_pylist(), batch.column("id").to_pylist()
+    sides = read_sides(Path(task.sides), numbers[0], numbers[-1])
+    staying = [(index, row) for index, row in enumerate(readmit(batch)) if numbers[index] in sides]
+    for start in range(0, len(staying), BATCH):
+        part = staying[start : start + BATCH]
+        made = line.run([row for _, row in part], task.recipe, [ids[index] for index, _ in part])
+        for (index, _), one in zip(part, made, strict=True):
+            yield index, sides[numbers[index]], one
 
 
 def _left(made: Made, fingerprint: str) -> Any:
@@ -195,25 +206,29 @@ def _left(made: Made, fingerprint: str) -> Any:
 
 
 def _count(counts: Counter[str], side: Side, made: Made) -> None:
-    """Turns, and tokens by kind, of one example."""
-    example = made.example
-    if example is None:
+    """What became of one row; turns, and tokens by kind, of its examples."""
+    if not made.parts:
+        counts["rows/rejected"] += 1
+        counts[f"rows/rejected-at-{made.stage}"] += 1
+        counts[f"codes/{made.fault.code if made.fault else ''}"] += 1
         return
-    counts[f"{side}/examples"] += 1
-    counts[f"{side}/turns"] += len(example.turn_ends)
-    start = 0
-    for run in example.runs:
-        counts[f"{side}/tokens/{run.kind}"] += run.end - start
-        if run.weight > 0:
-            counts[f"{side}/trained/{run.kind}"] += run.end - start
-        start = run.end
+    counts[f"rows/{'accepted' if side == 'train' else 'eval'}"] += 1
+    for example, _ in made.parts:
+        counts[f"{side}/examples"] += 1
+        counts[f"{side}/turns"] += len(example.turn_ends)
+        start = 0
+        for run in example.runs:
+            counts[f"{side}/tokens/{run.kind}"] += run.end - start
+            if run.weight > 0:
+                counts[f"{side}/trained/{run.kind}"] += run.end - start
+            start = run.end
 
 
 def sample_of(made: Made, tokenizer: Any) -> dict[str, Any]:
-    """The decoded trained stretches of one example: what a person reads before the first training run."""
-    example = made.example
-    if example is None:
+    """The decoded trained stretches of a row's first example: what a person reads before the first training run."""
+    if not made.parts:
         return {}
+    example = made.parts[0].example
     stretches: list[list[int]] = []
     start, was_trained = 0, False
     for run in example.runs:

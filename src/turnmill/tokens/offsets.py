@@ -1,0 +1,63 @@
+"""Where each token stands in its text, from the bytes that tokens stand for: no offsets need be asked of the tokenizer.
+
+A byte-level vocabulary spells every byte as one character, so the bytes of a token are known without its text, and
+their running sum is its place.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+class ByteOffsets:
+    """Offsets of a byte-level tokenizer.
+
+    Args:
+        stored: the tokenizer as its JSON says, not one of the kinds `is_byte_level` refuses.
+        vocabulary: token → id, added tokens too.
+    """
+
+    def __init__(self, stored: dict[str, Any], vocabulary: dict[str, int]) -> None:
+        self._forms = [step["type"] for step in _steps(stored["normalizer"], "normalizers")]
+        lengths = np.zeros(max(vocabulary.values()) + 1, dtype=np.int64)
+        for token, number in vocabulary.items():
+            lengths[number] = len(token)
+        for token in stored["added_tokens"]:
+            lengths[token["id"]] = len(token["content"].encode("utf-8"))
+        self._lengths = lengths
+
+    def of(self, text: str, ids: NDArray[np.int32]) -> NDArray[np.int64] | None:
+        """(tokens, 2): the characters [start, end) of each token; None where the tokenizer changed the text.
+
+        A token that holds some bytes of a character has the whole character as its place.
+        """
+        if not text.isascii() and not all(unicodedata.is_normalized(form, text) for form in self._forms):
+            return None
+        ends = np.cumsum(self._lengths[ids])
+        encoded = text.encode("utf-8")
+        if not len(ids) or ends[-1] != len(encoded):
+            return None
+        starts = np.concatenate(([0], ends[:-1]))
+        if len(encoded) != len(text):
+            character = np.cumsum((np.frombuffer(encoded, dtype=np.uint8) & 0xC0) != 0x80) - 1
+            starts, ends = character[starts], character[ends - 1] + 1
+        return np.stack((starts, ends), axis=1)
+
+
+def _steps(stage: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:
+    """The steps of a tokenizer's stage, whether it is none, one or a sequence."""
+    return [] if stage is None else stage.get(name, [stage])
+
+
+def is_byte_level(stored: dict[str, Any]) -> bool:
+    """Whether the bytes of a text are the bytes of its tokens: byte-level, no prefix space, one normal form at most."""
+    if not all(step["type"] in FORMS for step in _steps(stored["normalizer"], "normalizers")):
+        return False
+    levels = [step for step in _steps(stored["pre_tokenizer"], "pretokenizers") if step["type"] == "ByteLevel"]
+    return stored["model"]["type"] == "BPE" and len(levels) == 1 and not levels[0].get("add_prefix_space", True)

@@ -1,0 +1,70 @@
+"""Offsets from bytes are the offsets that the tokenizer gives."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tokenizers_of_tests import MARKERS, byte_level, word_piece_like
+from turnmill.models import open_model
+from turnmill.options import Model
+from turnmill.tokens.encode import Encoder
+from turnmill.tokens.offsets import ByteOffsets, is_byte_level
+
+TEXT = st.lists(
+    st.one_of(st.text(max_size=8), st.sampled_from([*MARKERS, "<think>", "e\u0301", "\n\n", "  "])), max_size=8
+)
+
+
+def offsets_of(tokenizer) -> ByteOffsets:
+    return ByteOffsets(json.loads(tokenizer.to_str()), tokenizer.get_vocab())
+
+
+@pytest.mark.parametrize("nfc", [False, True])
+@given(parts=TEXT)
+def test_every_token_has_its_place(nfc, parts):
+    tokenizer, text = TOKENIZERS[nfc], "".join(parts)
+    found = tokenizer.encode(text, add_special_tokens=False)
+    got = offsets_of(tokenizer).of(text, found.ids)
+    if got is not None:
+        assert got.tolist() == [list(pair) for pair in found.offsets]
+    else:
+        assert nfc or not text
+
+
+TOKENIZERS = {nfc: byte_level(nfc=nfc) for nfc in (False, True)}
+
+
+@given(parts=TEXT)
+def test_a_whole_encode_is_the_tokenizers_own(parts):
+    text = "".join(parts)
+    for tokenizer in TOKENIZERS.values():
+        found = tokenizer.encode(text, add_special_tokens=False)
+        got = Encoder(tokenizer, MARKERS).whole([text])[0]
+        assert got.ids.tolist() == found.ids
+        assert got.offsets.tolist() == [list(pair) for pair in found.offsets]
+
+
+@pytest.mark.parametrize("fixture", ["smollm2_directory", "deepseek_tokenizer"])
+def test_real_vocabularies_are_byte_level(fixture, request):
+    directory = request.getfixturevalue(fixture)
+    tokenizer = open_model(Model(name_or_path=str(directory), template="chatml")).tokenizer()
+    assert is_byte_level(json.loads(tokenizer.to_str()))
+    text = "Grüße, 世界 👩‍👩‍👧! def f(x):\n\treturn x  # <|im_end|>"
+    found = tokenizer.encode(text, add_special_tokens=False)
+    encoded = Encoder(tokenizer, []).whole([text])[0]
+    assert encoded.ids.tolist() == found.ids
+
+
+def test_other_vocabularies_are_not():
+    assert not is_byte_level(json.loads(word_piece_like("first").to_str()))
+
+
+def test_spaces_that_a_post_processor_trims_off_offsets_are_kept():
+    from tokenizers import processors
+
+    tokenizer = byte_level()
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
+    assert Encoder(tokenizer, []).segments("a  b", (), ()).offsets[0].tolist()[0] == 0
+    assert Encoder(tokenizer, []).whole([" a"])[0].offsets.tolist()[0][0] == 0

@@ -60,6 +60,14 @@ def test_a_flag_as_next_step_completes_the_command_line(next_step, command) -> N
     assert whole_command(next_step, ["explain", "my rows.jsonl", "3"]) == command
 
 
+@pytest.mark.parametrize("typed", [["--model", "nosuch"], ["--model=nosuch"]])
+def test_a_flag_as_next_step_takes_the_place_of_the_faulty_one(typed) -> None:
+    assert (
+        whole_command("--model smollm2", ["prepare", "a", *typed, "--json"])
+        == "turnmill prepare a --json --model smollm2"
+    )
+
+
 def test_a_closed_pipe_is_quiet() -> None:
     reader, writer = os.pipe()
     os.close(reader)

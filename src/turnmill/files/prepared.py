@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from turnmill.conversation import Checked, Json
-from turnmill.errors import UsageError
+from turnmill.errors import UsageError, shell_word
 from turnmill.files.canonical import readmit
 from turnmill.files.examples import Examples
 from turnmill.files.inventory import verify
@@ -61,7 +61,9 @@ class PreparedData:
         self.folder = Path(folder)
         self.manifest: dict[str, Any] = verify(self.folder, whole=whole)
         if self.manifest.get("kind") != "prepared":
-            raise UsageError(f"{self.folder} is not what `prepare` published", next_step=f"ls {self.folder}")
+            raise UsageError(
+                f"{self.folder} is not what `prepare` published", next_step=f"ls {shell_word(self.folder)}"
+            )
 
     @property
     def report(self) -> dict[str, Json]:

@@ -17,7 +17,7 @@ import msgspec
 
 from turnmill.contract import readmit
 from turnmill.conversation import Checked, Conversation
-from turnmill.errors import Rejected, UsageError, quote
+from turnmill.errors import Rejected, UsageError, quote, shell_word
 from turnmill.files import canonical, quarantine
 from turnmill.files.inventory import verify
 from turnmill.files.quarantine import Left
@@ -150,7 +150,9 @@ def _stored_recipes(folder: Path, config: Config, origins: Origins) -> dict[str,
     """The recipes of a prepared folder, with what was typed now over them."""
     manifest = verify(folder, whole=False)
     if manifest.get("kind") != KIND:
-        raise UsageError(f"{folder} holds a step of a run, not what `prepare` published", next_step=f"ls {folder}")
+        raise UsageError(
+            f"{folder} holds a step of a run, not what `prepare` published", next_step=f"ls {shell_word(folder)}"
+        )
     typed = {name for name, origin in origins.items() if origin == "flag"}
     recipes: dict[str, Recipe] = {}
     for name, stored in manifest["recipe"].items():

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from turnmill.conversation import Json
-from turnmill.errors import HealthError, UsageError
+from turnmill.errors import HealthError, UsageError, shell_word
 from turnmill.executors import executors
 from turnmill.files.disk import beside
 from turnmill.files.inventory import verify
@@ -129,7 +129,7 @@ def cache_of(output: Path, cache: Path | None) -> Path:
         return beside(place, "steps")
     if Path(os.path.realpath(cache)).is_relative_to(place):
         what = f"the cache {cache} lies inside the output {output}, which is replaced whole; expected another place"
-        raise UsageError(what, next_step=f"--cache {beside(place, 'steps')}")
+        raise UsageError(what, next_step=f"--cache {shell_word(beside(place, 'steps'))}")
     return cache
 
 

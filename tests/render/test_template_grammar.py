@@ -61,7 +61,13 @@ def test_a_text_that_an_operation_makes_anew_stays_its_writers(name):
 
 
 @pytest.mark.parametrize(
-    "text", ["a.content ~ b.content", "'%s%s' % (a.content, b.content)", "[a.content, b.content] | string"]
+    "text",
+    [
+        "a.content.encode()",
+        "a.content ~ b.content",
+        "'%s%s' % (a.content, b.content)",
+        "[a.content, b.content] | string",
+    ],
 )
 def test_one_text_of_two_messages_is_refused_by_name(text):
     source = "{% set a, b = messages[0], messages[1] %}{{ (" + text + ") | tojson }}"

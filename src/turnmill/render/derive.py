@@ -57,9 +57,9 @@ def replaced(trace: Trace, made: str, text: str, new: Any) -> str:
 def called(trace: Trace, made: str, method: Any, arguments: list[Any]) -> Any:
     """The text that a call gave; of a method, the string it belongs to is one of its sources."""
     name, text = getattr(method, "__name__", ""), getattr(method, "__self__", None)
-    if not isinstance(text, str | bytes):
+    if not isinstance(text, str):
         return derived(trace, made, arguments)
-    if name == "replace" and len(arguments) > 1 and isinstance(text, str):
+    if name == "replace" and len(arguments) > 1:
         return replaced(trace, made, text, arguments[1])
     if name in ("format", "format_map"):
         made = str.__str__(made)  # the sandbox makes it with the class of the pattern, without its runs

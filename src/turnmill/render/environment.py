@@ -20,6 +20,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
+from turnmill.errors import Rejected
 from turnmill.render import limits
 from turnmill.render.clock import PinnedClock
 from turnmill.render.derive import called, derived, deriving_filter, json_text, printed, replaced
@@ -181,6 +182,8 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         elif isinstance(__obj, jinja2.runtime.Macro):
             __self.budget.tick()
         made = super().call(__context, __obj, *args, **kwargs)
+        if isinstance(made, bytes) and __self.stamps:
+            raise Rejected("writers-mixed", "the template turns text into bytes, and who wrote it is lost")
         if not __self.stamps or not isinstance(made, str):
             return made
         given = [value for name, value in kwargs.items() if name not in ("_block_vars", "_loop_vars")]  # jinja's own

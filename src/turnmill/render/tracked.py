@@ -235,7 +235,7 @@ class Tracked(str):
 
 
 def origins_within(value: Any) -> Iterator[int]:
-    """The origin of every tracked string in a value, dicts and lists walked; what bytes hold is not known."""
+    """The origin of every tracked string in a value, dicts and lists walked."""
     if isinstance(value, Tracked):
         yield from (origin for _, origin in value.runs)
     elif isinstance(value, dict):
@@ -245,8 +245,6 @@ def origins_within(value: Any) -> Iterator[int]:
     elif isinstance(value, list | tuple):
         for item in value:
             yield from origins_within(item)
-    elif isinstance(value, bytes):
-        yield MIXED
 
 
 # so that a template's error reads as it would on a plain string

@@ -15,7 +15,7 @@ HEADERS = [
     ("gptoss", "<|start|>assistant", "<|start|>assistant"),
     ("glm4moe", "<|assistant|>", "<|assistant|>"),
     ("llama3", "<|start_header_id|>assistant<|end_header_id|>\n\n", None),
-    ("deepseekv3", "<｜Assistant｜>", None),
+    ("deepseekv3", "<｜Assistant｜>", "<｜tool▁outputs▁end｜>"),
 ]
 
 
@@ -76,6 +76,25 @@ def test_verdicts_name_what_a_template_cannot_say(renderer_of, chatml, name, los
     unsaid = {verdict.name for verdict in probe.verdicts if not verdict.said and "reasoning" not in verdict.name}
     assert unsaid == {name for name in lost if "reasoning" not in name}
     assert {verdict.name for verdict in probe.verdicts} == set(SAMPLES)
+
+
+TURN_OF = "{% for m in messages %}{{ OPENING }}{{ m.content }}{{ '</s>' if m.role == 'assistant' }}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("opening", "header"),
+    [
+        ("'### ' + m.role + ': '", "### assistant: "),
+        ("'ASSISTANT: ' if m.role == 'assistant' else 'USER: '", "ASSISTANT: "),
+        ("' ' if m.role == 'assistant' else '[INST] '", ""),
+    ],
+)
+def test_without_a_generation_prompt_the_header_is_what_turns_open_with(opening, header):
+    renderer = Renderer(TURN_OF.replace("OPENING", opening), {}, ["</s>"])
+    assert renderer.probe.markers.headers.get("user", "") == header
+    rendered = renderer.render(sample("two turns"))
+    answers = [rendered.text[span.start : span.end] for span in rendered.spans if span.kind == "answer"]
+    assert [answer.strip() for answer in answers] == ["Answerone", "Answertwo"]
 
 
 def test_bare_tool_definitions_are_wrapped_where_the_template_needs_it(renderer_of):

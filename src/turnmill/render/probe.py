@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import msgspec
 
@@ -169,18 +170,21 @@ class _Prober:
         self._markers = replace(self._markers, headers={role: text for role, text in headers.items() if text})
 
     def _header(self, name: str, *entries: int) -> str:
-        """What all leading literals of these turns and all generation prompts before them share."""
+        """What all leading literals of these turns and all generation prompts before them share.
+
+        Without a generation prompt it is what the turns' own openings share, if that is more than white space.
+        """
         conversation = sample(name)
         shared = [literal for entry in entries if (literal := self._leading(conversation, entry)) is not None]
         prompts = self._prompts(conversation, entries[-1])
         texts = [*shared, *(prompt for prompt in prompts if prompt)]
         if name == "two turns" and self._form.reasoning:
             texts.append(self._leading(sample("reasoning"), 1) or texts[0])
-        if not shared or not any(prompts):
+        if not shared:
             return ""
-        header = texts[0]
-        for text in texts[1:]:
-            header = common_prefix(header, text)
+        header = reduce(common_prefix, texts)
+        if not any(prompts) and not header.strip():
+            return ""
         return self._without_opener(header)
 
     def _without_opener(self, header: str) -> str:

@@ -7,8 +7,8 @@ import re
 from collections import defaultdict
 
 from turnmill.conversation import Conversation
-from turnmill.render.samples import conversation
 from turnmill.rendered import TRAINED_KINDS, Rendered
+from turnmill.rendering.samples import conversation
 
 STOP = "<|im_end|>"
 WORD = re.compile(r"[UTMCRA]word\d+(?:x\d)?", re.IGNORECASE)

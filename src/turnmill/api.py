@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from turnmill.config import Config, Origins
     from turnmill.conversation import Checked, Conversation
     from turnmill.files.prepared import PreparedData
-    from turnmill.render.renderer import Renderer
     from turnmill.rendered import Rendered
+    from turnmill.rendering.renderer import Renderer
     from turnmill.report.explanation import Explanation
     from turnmill.verbs.rows import ReadRow
 

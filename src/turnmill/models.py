@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 ADDED_TOKEN_FLAGS = ("special", "normalized", "lstrip", "rstrip", "single_word")
-OWN_TEMPLATES = Path(__file__).parent / "render" / "templates"
+OWN_TEMPLATES = Path(__file__).parent / "rendering" / "templates"
 
 
 @dataclass(frozen=True)

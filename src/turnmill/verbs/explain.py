@@ -36,7 +36,7 @@ from turnmill.verbs.tokenize import Recipe, line_of, max_tokens_of, renderer_of
 
 if TYPE_CHECKING:
     from turnmill.config import Config, Origins
-    from turnmill.render.renderer import Renderer
+    from turnmill.rendering.renderer import Renderer
 
 ALL = "all"
 EARLY_STAGES = ("read", "convert", "check")

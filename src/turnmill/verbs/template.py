@@ -10,7 +10,7 @@ from turnmill.conversation import Json
 from turnmill.errors import UsageError
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Model, Render
-from turnmill.render.probe import Probe
+from turnmill.rendering.probe import Probe
 from turnmill.tokens.markers import check_markers
 from turnmill.verbs.tokenize import renderer_of
 

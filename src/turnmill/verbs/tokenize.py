@@ -19,8 +19,8 @@ from turnmill.files.quarantine import from_conversation
 from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render
-from turnmill.render.renderer import Renderer
 from turnmill.rendered import Example, Rendered
+from turnmill.rendering.renderer import Renderer
 from turnmill.steps.shards import ShardResult
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.fit import Part, fit

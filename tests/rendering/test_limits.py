@@ -3,9 +3,9 @@
 import pytest
 
 from turnmill.errors import Rejected, UsageError
-from turnmill.render.form import Form
-from turnmill.render.samples import sample
-from turnmill.render.template import Template
+from turnmill.rendering.form import Form
+from turnmill.rendering.samples import sample
+from turnmill.rendering.template import Template
 
 DOUBLED = "{% set n = namespace(t='xx') %}{% for i in range(60) %}{% set n.t = GROWN %}{% endfor %}"
 BOMBS = {
@@ -66,6 +66,6 @@ def test_what_draws_randomness_or_is_no_template_is_refused(source):
 
 def test_a_long_conversation_is_within_the_limits(chatml):
     lines = (("user", "Question"), ("answer", "Answer")) * 2000
-    from turnmill.render.samples import conversation
+    from turnmill.rendering.samples import conversation
 
     assert len(chatml.render(conversation(lines)).prompt_ends) == 2000

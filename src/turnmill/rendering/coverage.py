@@ -10,8 +10,8 @@ import msgspec
 
 from turnmill.conversation import FUNCTIONS, Conversation, Json, Message
 from turnmill.errors import Rejected, quote
-from turnmill.render.form import Form, Written, leaves
-from turnmill.render.segments import Segment
+from turnmill.rendering.form import Form, Written, leaves
+from turnmill.rendering.segments import Segment
 
 
 class Said:

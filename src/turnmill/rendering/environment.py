@@ -21,11 +21,11 @@ from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
 from turnmill.errors import Rejected
-from turnmill.render import limits
-from turnmill.render.clock import PinnedClock
-from turnmill.render.derive import called, derived, deriving_filter, json_text, printed, replaced
-from turnmill.render.trace import Trace
-from turnmill.render.tracked import Tracked, concatenated
+from turnmill.rendering import limits
+from turnmill.rendering.clock import PinnedClock
+from turnmill.rendering.derive import called, derived, deriving_filter, json_text, printed, replaced
+from turnmill.rendering.trace import Trace
+from turnmill.rendering.tracked import Tracked, concatenated
 
 REMOVED_FILTERS = ("random",)
 SELECTING_FILTERS = frozenset({"attr", "d", "default", "first", "last", "max", "min"})

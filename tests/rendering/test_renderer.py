@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from turnmill.conversation import Conversation, Message
 from turnmill.errors import Rejected, UsageError
-from turnmill.render.renderer import Renderer
-from turnmill.render.samples import SAMPLES, conversation, sample
 from turnmill.rendered import TRAINED_KINDS
+from turnmill.rendering.renderer import Renderer
+from turnmill.rendering.samples import SAMPLES, conversation, sample
 
 
 def trained(rendered):

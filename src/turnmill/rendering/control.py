@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from turnmill.conversation import Conversation
 from turnmill.errors import Rejected, quote
-from turnmill.render.form import leaves
-from turnmill.render.markers import TAG_LIKE
-from turnmill.render.segments import Segment
+from turnmill.rendering.form import leaves
+from turnmill.rendering.markers import TAG_LIKE
+from turnmill.rendering.segments import Segment
 
 
 def control_tokens(

@@ -3,9 +3,9 @@
 import pytest
 
 from turnmill.errors import UsageError
-from turnmill.render.markers import Markers, common_prefix, first_of, last_of
-from turnmill.render.renderer import Renderer
-from turnmill.render.samples import SAMPLES, sample
+from turnmill.rendering.markers import Markers, common_prefix, first_of, last_of
+from turnmill.rendering.renderer import Renderer
+from turnmill.rendering.samples import SAMPLES, sample
 
 CHATML = "<|im_start|>assistant\n"
 HEADERS = [

@@ -11,13 +11,13 @@ import msgspec
 from turnmill.conversation import Checked, Conversation, Json
 from turnmill.errors import Rejected
 from turnmill.options import Render
-from turnmill.render.attribute import Attribution, check_order, spans_of
-from turnmill.render.control import ControlScan
-from turnmill.render.coverage import Said, check_coverage
-from turnmill.render.form import Written
-from turnmill.render.probe import Probe, probe
-from turnmill.render.template import Dialog, Template
 from turnmill.rendered import Rendered
+from turnmill.rendering.attribute import Attribution, check_order, spans_of
+from turnmill.rendering.control import ControlScan
+from turnmill.rendering.coverage import Said, check_coverage
+from turnmill.rendering.form import Written
+from turnmill.rendering.probe import Probe, probe
+from turnmill.rendering.template import Dialog, Template
 
 
 class Renderer:

@@ -13,11 +13,11 @@ from jinja2.exceptions import TemplateError
 
 from turnmill.conversation import Conversation, Json
 from turnmill.errors import Rejected, UsageError, quote
-from turnmill.render.environment import ChatEnvironment
-from turnmill.render.form import Form, Written, write
-from turnmill.render.limits import TemplateLimit
-from turnmill.render.segments import Emitted, Segment, segments_of
-from turnmill.render.trace import Trace
+from turnmill.rendering.environment import ChatEnvironment
+from turnmill.rendering.form import Form, Written, write
+from turnmill.rendering.limits import TemplateLimit
+from turnmill.rendering.segments import Emitted, Segment, segments_of
+from turnmill.rendering.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

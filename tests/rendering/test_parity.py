@@ -7,12 +7,12 @@ import pytest
 
 from tests_support import TRANSFORMERS_TOKENS, reference_render, stops_of_template
 from turnmill.errors import Rejected, UsageError
-from turnmill.render.attribute import Attribution
-from turnmill.render.form import Form, write
-from turnmill.render.probe import probe
-from turnmill.render.samples import SAMPLES, sample
-from turnmill.render.template import Template
 from turnmill.rendered import TRAINED_KINDS
+from turnmill.rendering.attribute import Attribution
+from turnmill.rendering.form import Form, write
+from turnmill.rendering.probe import probe
+from turnmill.rendering.samples import SAMPLES, sample
+from turnmill.rendering.template import Template
 
 FORMS = (Form(), Form(arguments="text"), Form(empty_content=False), Form(parts=True))
 

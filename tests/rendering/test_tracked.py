@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnmill.render.tracked import Tracked, concatenated, joined, runs_of, sliced, tracked
+from turnmill.rendering.tracked import Tracked, concatenated, joined, runs_of, sliced, tracked
 
 TEXT = st.text(alphabet="ab \n<x>ßİé-", max_size=12)
 

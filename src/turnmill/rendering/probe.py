@@ -14,13 +14,13 @@ import msgspec
 
 from turnmill.conversation import Conversation
 from turnmill.errors import Rejected, UsageError, quote
-from turnmill.render.attribute import Attribution, check_order
-from turnmill.render.control import control_tokens
-from turnmill.render.coverage import Said, check_coverage
-from turnmill.render.form import Form
-from turnmill.render.markers import Markers, common_prefix
-from turnmill.render.samples import SAMPLES, WEATHER, sample
-from turnmill.render.template import Dialog, Template
+from turnmill.rendering.attribute import Attribution, check_order
+from turnmill.rendering.control import control_tokens
+from turnmill.rendering.coverage import Said, check_coverage
+from turnmill.rendering.form import Form
+from turnmill.rendering.markers import Markers, common_prefix
+from turnmill.rendering.samples import SAMPLES, WEATHER, sample
+from turnmill.rendering.template import Dialog, Template
 
 THINKING_STATES: tuple[dict[str, bool], ...] = ({"enable_thinking": False}, {"enable_thinking": True}, {})
 """Template arguments under which generation prompts are compared: what they share is the header."""

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 from turnmill.conversation import Conversation
 from turnmill.errors import Rejected
-from turnmill.render.form import Entry
-from turnmill.render.markers import Markers, first_of, last_of
-from turnmill.render.segments import Segment
 from turnmill.rendered import Kind, Span
+from turnmill.rendering.form import Entry
+from turnmill.rendering.markers import Markers, first_of, last_of
+from turnmill.rendering.segments import Segment
 
 _Part = tuple[int, int, int, Kind]
 """(start, end, index in `Conversation.messages` or -1, kind)."""

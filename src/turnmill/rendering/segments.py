@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from turnmill.errors import Rejected, quote
-from turnmill.render.form import Entry
-from turnmill.render.trace import NOBODY, UNOWNED, Origin, Owner
-from turnmill.render.tracked import MIXED, runs_of
 from turnmill.rendered import Kind
+from turnmill.rendering.form import Entry
+from turnmill.rendering.trace import NOBODY, UNOWNED, Origin, Owner
+from turnmill.rendering.tracked import MIXED, runs_of
 
 
 class Segment(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 
 import template_grammar as grammar
 from turnmill.errors import Rejected, UsageError
-from turnmill.render.renderer import Renderer
+from turnmill.rendering.renderer import Renderer
 
 EACH = 10
 """Templates a case; `python -m pytest tests/render/test_template_grammar.py` runs 400 in all."""

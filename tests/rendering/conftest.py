@@ -4,9 +4,9 @@ import pytest
 
 from tests_support import TRANSFORMERS_TOKENS, stops_of_template
 from turnmill.options import Render
-from turnmill.render.renderer import Renderer
+from turnmill.rendering.renderer import Renderer
 
-OWN_TEMPLATES = Path(__file__).parents[2] / "src/turnmill/render/templates"
+OWN_TEMPLATES = Path(__file__).parents[2] / "src/turnmill/rendering/templates"
 
 
 @pytest.fixture(scope="session")

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from turnmill.conversation import FUNCTIONS, Conversation, Json, Message
 from turnmill.errors import Rejected
-from turnmill.render.trace import Origin, Owner, Trace
 from turnmill.rendered import Kind
+from turnmill.rendering.trace import Origin, Owner, Trace
 
 TURN_JOINER = "\n\n"
 """Between texts of one turn, or of several system messages, where the template takes only one."""

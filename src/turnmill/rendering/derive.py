@@ -9,8 +9,8 @@ from typing import Any
 from jinja2 import Undefined
 from markupsafe import Markup
 
-from turnmill.render.trace import Trace
-from turnmill.render.tracked import MIXED, Tracked, concatenated, origins_within, tracked
+from turnmill.rendering.trace import Trace
+from turnmill.rendering.tracked import MIXED, Tracked, concatenated, origins_within, tracked
 
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|[^\s\[\]{}",:]+')
 

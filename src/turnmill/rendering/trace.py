@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from turnmill.render.tracked import MIXED, UNKNOWN, Tracked, origins_within, tracked
 from turnmill.rendered import Kind
+from turnmill.rendering.tracked import MIXED, UNKNOWN, Tracked, origins_within, tracked
 
 NOBODY = -1
 """Entry of text that no message owns."""

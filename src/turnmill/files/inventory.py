@@ -81,7 +81,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         ) from problem
     except msgspec.DecodeError as problem:
         raise StaleError(
-            f"{folder / MANIFEST} is damaged: {problem}", next_step=f"rm -r {shell_word(folder)}"
+            f"{folder / MANIFEST} is damaged: {problem}", next_step=f"ls -l {shell_word(folder)}"
         ) from problem
     if not (
         isinstance(manifest, dict) and "turnmill" in _made_by(manifest) and isinstance(manifest.get("files"), list)
@@ -111,8 +111,13 @@ def verify(folder: Path, *, whole: bool = True) -> dict[str, Any]:
     changed = [f"{entry.path} ({what})" for entry in entries if (what := _change(folder, entry, whole))]
     if changed:
         named = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
-        raise StaleError(f"{folder} is not what its {MANIFEST} lists: {named}", next_step=f"rm -r {shell_word(folder)}")
+        raise StaleError(f"{folder} is not what its {MANIFEST} lists: {named}", next_step=_remade(folder, manifest))
     return manifest
+
+
+def _remade(folder: Path, manifest: dict[str, Any]) -> str:
+    """How a changed folder is made anew: a step's is thrown away; OUT may hold what its owner wants to look at."""
+    return f"rm -r {shell_word(folder)}" if "step" in manifest else f"ls -l {shell_word(folder)}"
 
 
 def _change(folder: Path, entry: FileEntry, whole: bool) -> str | None:

@@ -35,6 +35,17 @@ def tool_function(definition: Json) -> Json:
     return definition
 
 
+def tool_parameters(function: Json) -> Json:
+    """The schema of a function's arguments: `parameters`, in Anthropic's form `input_schema`."""
+    return function.get("parameters", function.get("input_schema"))
+
+
+def enveloped(definition: dict[str, Json]) -> Json:
+    """A bare definition in the envelope (`type`, `function`) that templates know, its schema under `parameters`."""
+    function = {"parameters" if key == "input_schema" else key: value for key, value in definition.items()}
+    return {"type": "function", "function": function}
+
+
 def defined_tools(tools: tuple[Json, ...]) -> frozenset[str]:
     """Names of the tools a row defines.
 
@@ -61,8 +72,8 @@ def _tool_name(definition: Json) -> str:
         raise Rejected("tool-definition-invalid", f"a tool's name is {quote(name)}; expected text")
     if not TOOL_NAME.fullmatch(name):
         raise Rejected("tool-name-invalid", f"a tool is named {quote(name)}; expected letters, digits and _ . : -")
-    if not isinstance(function.get("parameters"), dict):
-        got = quote(function.get("parameters"))
+    if not isinstance(tool_parameters(function), dict):
+        got = quote(tool_parameters(function))
         raise Rejected("tool-definition-invalid", f"parameters of the tool {name!r} are {got}; expected an object")
     return name
 

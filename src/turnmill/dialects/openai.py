@@ -23,4 +23,4 @@ MANNER = Manner(SPEAKERS)
 @dialect("openai")
 def openai(record: dict[str, Json], reading: Reading) -> Conversation:
     """OpenAI chat messages: `messages` with role and content, tool_calls, reasoning, weights."""
-    return read_chat(record, reading, MANNER, "messages")
+    return read_chat(record, reading, MANNER, "messages", "conversation")

@@ -23,4 +23,4 @@ MANNER = Manner(SPEAKERS, role_keys=("from",), content_keys=("value",))
 @dialect("sharegpt")
 def sharegpt(record: dict[str, Json], reading: Reading) -> Conversation:
     """ShareGPT conversations: from and value (human, gpt, function_call, observation) or role and content."""
-    return read_chat(record, reading, MANNER, "conversations", "messages")
+    return read_chat(record, reading, MANNER, "conversations", "messages", "conversation")

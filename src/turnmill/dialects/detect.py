@@ -13,7 +13,7 @@ from turnmill.dialects.wire import is_wire
 from turnmill.errors import UsageError, quote
 
 SHAREGPT_KEYS = frozenset({"from", "value"})
-SHAREGPT_SPEAKERS = frozenset({"human", "gpt", "chatgpt", "function_call", "observation"})
+SHAREGPT_SPEAKERS = frozenset({"human", "gpt", "chatgpt", "function_call", "tool_call", "observation", "tool_response"})
 OPENAI_KEYS = frozenset({"tool_calls", "tool_call_id", "function_call", "reasoning_content"})
 OPENAI_SPEAKERS = frozenset({"tool", "function", "developer"})
 ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})

@@ -14,7 +14,9 @@ SPEAKERS: dict[str, Speaker] = {
     "gpt": "assistant",
     "chatgpt": "assistant",
     "function_call": "function_call",
+    "tool_call": "function_call",
     "observation": "tool",
+    "tool_response": "tool",
 }
 
 MANNER = Manner(SPEAKERS, role_keys=("from",), content_keys=("value",))

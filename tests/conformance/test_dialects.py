@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from turnmill.codes import CODES
 from turnmill.contract import check
 from turnmill.conversation import Conversation
-from turnmill.dialects import Reading, convert, dialects
+from turnmill.dialects import Reading, convert, dialects, writer_of, writers
 from turnmill.dialects.neutral import neutral_turns
 from turnmill.errors import Rejected
 
@@ -96,3 +96,9 @@ def test_an_empty_record_has_no_messages(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_says_what_it_is_in_one_line(name):
     assert 20 < len(dialects.summary(name)) <= 120
+
+
+def test_what_can_be_written_can_be_read():
+    writer_of("openai")
+    assert set(writers) <= set(NAMES)
+    assert all(writer.__doc__ for writer in writers.values())

@@ -42,6 +42,12 @@ CONVERTING: dict[str, Code] = {
         '{"messages": [{"role": "assistant", "tool_calls": [{"function": {"arguments": {"day": <a date>}}}]}]}',
         "Read the message; store plain JSON values.",
     ),
+    "dialect-cannot-say": Code(
+        "convert",
+        "The dialect that `turnmill convert` is to write has no form for the row.",
+        "a chat with tool calls, to be written as alpaca",
+        "Write another dialect (`--to openai` says nearly everything), or leave the row out.",
+    ),
     "harmony-malformed": Code(
         "convert",
         "A Harmony wire text is not message after message, or a header is none.",

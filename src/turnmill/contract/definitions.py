@@ -28,6 +28,9 @@ RESERVED_KWARGS = frozenset(
 """Arguments of the rendering call itself, which a row must not set."""
 
 
+ENVELOPE_KEYS = frozenset({"type", "function"})
+
+
 def tool_function(definition: Json) -> Json:
     """The function of a tool definition, which may stand in a `function` wrapper or bare."""
     if isinstance(definition, dict) and "function" in definition:
@@ -42,8 +45,19 @@ def tool_parameters(function: Json) -> Json:
 
 def enveloped(definition: dict[str, Json]) -> Json:
     """A bare definition in the envelope (`type`, `function`) that templates know, its schema under `parameters`."""
-    function = {"parameters" if key == "input_schema" else key: value for key, value in definition.items()}
-    return {"type": "function", "function": function}
+    return {"type": "function", "function": bare_function(definition)}
+
+
+def bare_function(definition: Json) -> Json:
+    """The function that a definition in any form describes, its schema under `parameters`: equal for equal tools."""
+    if not isinstance(definition, dict):
+        return definition
+    function = tool_function(definition)
+    if not isinstance(function, dict):
+        return function
+    around = {} if function is definition else {key: v for key, v in definition.items() if key not in ENVELOPE_KEYS}
+    function = {"parameters" if key == "input_schema" else key: value for key, value in function.items()}
+    return around | function
 
 
 def defined_tools(tools: tuple[Json, ...]) -> frozenset[str]:

@@ -6,11 +6,14 @@ recorded (`input_schema`); the contract and the rendering know that form.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
 
-from turnmill.conversation import Conversation, Json, Role
-from turnmill.dialects import Reading, dialect
+from turnmill.contract.definitions import bare_function
+from turnmill.conversation import FUNCTIONS, Conversation, Json, Message, Role
+from turnmill.dialects import Reading, dialect, writer
 from turnmill.dialects.calls import read_arguments, read_call_id
 from turnmill.dialects.content import MEDIA, read_content, read_text
 from turnmill.dialects.fields import Fields
@@ -18,6 +21,7 @@ from turnmill.dialects.recorded import Call, Utterance
 from turnmill.dialects.row import open_chat, read_row
 from turnmill.dialects.turns import Manner, Speaker, open_message, read_speaker, settle_answer
 from turnmill.dialects.weights import read_weight
+from turnmill.dialects.writing import shared_columns
 from turnmill.errors import Rejected, quote
 
 SPEAKERS: dict[str, Speaker] = {"user": "user", "assistant": "assistant", "system": "system"}
@@ -148,3 +152,65 @@ BLOCKS: dict[str, tuple[Role | None, Callable[[_Said, Fields], None]]] = {
     "tool_result": ("user", _Said.result),
 }
 """Type of a block → who may say it (None: anybody), and what becomes of it."""
+
+
+@writer("anthropic")
+def write_anthropic(conversation: Conversation) -> dict[str, Json]:
+    """Messages of blocks, results in the user's message, system beside them, tools with input_schema.
+
+    Raises:
+        Rejected: `dialect-cannot-say`: a developer, or several systems.
+    """
+    heads = [message for message in conversation.messages if message.role in ("system", "developer")]
+    if len(heads) > 1 or any(message.role == "developer" for message in heads):
+        raise Rejected("dialect-cannot-say", "anthropic has one system and no developer", at=heads[-1].recorded)
+    record: dict[str, Json] = {"system": heads[0].text} if heads else {}
+    if conversation.tools:
+        record["tools"] = [_definition(tool) for tool in conversation.tools]
+    record["messages"] = _written(conversation.messages[len(heads) :])
+    return record | shared_columns(conversation)
+
+
+def _definition(tool: Json) -> Json:
+    return {"input_schema" if key == "parameters" else key: value for key, value in bare_function(tool).items()}
+
+
+def _written(messages: Iterable[Message]) -> list[Json]:
+    """A message for each run of one side with one weight; a user's text weighs nothing and joins the results before."""
+    ids = (f"toolu_{number}" for number in count(1))
+    waiting: list[str] = []
+    written: list[Json] = []
+    for message in messages:
+        block = _block(message, ids, waiting)
+        if written and _goes_on(written[-1], message, block):
+            written[-1]["content"].append(block)
+        else:
+            weight = {} if message.weight is None else {"weight": message.weight}
+            written.append({"role": _side(message), "content": [block], **weight})
+    for entry in written:
+        if [block["type"] for block in entry["content"]] == ["text"]:
+            entry["content"] = entry["content"][0]["text"]
+    return written
+
+
+def _side(message: Message) -> str:
+    return "assistant" if message.role == "assistant" else "user"
+
+
+def _goes_on(entry: Json, message: Message, block: Json) -> bool:
+    """Whether a block can join the message before: two texts in a row would be read as one."""
+    if entry["role"] != _side(message):
+        return False
+    two_texts = block["type"] == "text" == entry["content"][-1]["type"]
+    return message.role == "user" or (entry.get("weight") == message.weight and not two_texts)
+
+
+def _block(message: Message, ids: Iterator[str], waiting: list[str]) -> Json:
+    if message.role == "tool":
+        return {"type": "tool_result", "tool_use_id": waiting.pop(0), "content": message.text}
+    if message.is_call:
+        waiting.append(next(ids))
+        name = (message.recipient or "").removeprefix(FUNCTIONS)
+        return {"type": "tool_use", "id": waiting[-1], "name": name, "input": json.loads(message.text)}
+    kind = "thinking" if message.channel == "analysis" else "text"
+    return {"type": kind, kind: message.text}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 
 from turnmill.conversation import FUNCTIONS, Channel, Conversation, Json, Message
-from turnmill.dialects import Reading, dialect
+from turnmill.dialects import Reading, dialect, writer
 from turnmill.dialects.calls import read_arguments
 from turnmill.dialects.content import read_content
 from turnmill.dialects.fields import Fields
@@ -18,6 +18,7 @@ from turnmill.dialects.row import open_chat, read_row
 from turnmill.dialects.turns import Manner, Speaker, open_message, read_speaker
 from turnmill.dialects.weights import read_weight
 from turnmill.dialects.wire import is_wire, read_wire
+from turnmill.dialects.writing import enveloped_tools, shared_columns
 from turnmill.errors import Rejected, quote
 
 SPEAKERS: dict[str, Speaker] = {
@@ -138,3 +139,22 @@ def _message(said: HarmonyUtterance) -> Message:
         weight=said.weight,
         recorded=said.index,
     )
+
+
+@writer("harmony")
+def write_harmony(conversation: Conversation) -> dict[str, Json]:
+    """Messages as objects with channel and recipient, one for each of ours."""
+    record: dict[str, Json] = {"messages": [_object(message) for message in conversation.messages]}
+    return record | enveloped_tools(conversation) | shared_columns(conversation)
+
+
+def _object(message: Message) -> Json:
+    values: dict[str, Json] = {
+        "role": message.role,
+        "name": message.name,
+        "channel": message.channel,
+        "recipient": message.recipient,
+    }
+    content_type = "json" if message.is_call else None
+    values |= {"content_type": content_type, "content": message.text, "weight": message.weight}
+    return {key: value for key, value in values.items() if value is not None}

@@ -63,12 +63,12 @@ COUNTS = [(1, 19, False), (1, 20, False), (2, 20, True), (5, 14, False), (5, 100
 @pytest.mark.parametrize(("lost", "rows", "stops"), COUNTS)
 def test_over_a_twentieth_of_at_least_twenty_rows_unsaid_stops(lost, rows, stops):
     counts = {"rows/rejected-at-render": lost, "rows/rejected": lost, "rows/accepted": rows - lost, "codes/c": lost}
-    check_sayable("s", counts, Render(on_unsayable="drop"))
+    check_sayable("s", counts, Render(on_unsayable="drop"), "mine")
     if stops:
         with pytest.raises(HealthError, match=f"cannot say {lost} of {rows} rows"):
-            check_sayable("s", counts, Render())
+            check_sayable("s", counts, Render(), "mine")
     else:
-        check_sayable("s", counts, Render())
+        check_sayable("s", counts, Render(), "mine")
 
 
 def test_the_cache_lies_beside_the_output_unless_it_is_named(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Show the effective config, what a config file may hold, or another tool's config as ours."""
+"""Show the effective config, its schema, or import another tool's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from turnmill.cli.output import next_step, write, write_json
 
 @click.group()
 def command() -> None:
-    """Show the effective config, what a config file may hold, or another tool's config as ours."""
+    """Show the effective config, its schema, or import another tool's."""
 
 
 @configured()

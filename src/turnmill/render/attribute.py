@@ -220,20 +220,17 @@ def spans_of(conversation: Conversation, parts: Sequence[_Part]) -> tuple[Span, 
 
 
 def check_order(segments: Sequence[Segment], entries: Sequence[Entry]) -> None:
-    """The invariant of a row: no message stands inside another's text, and turns keep their order.
+    """The invariant of a row: no message stands inside another's text, and users and turns keep their order.
 
     Raises:
         Rejected: `turns-overlap`.
     """
     fields = [segment for segment in segments if segment.kind is not None and segment.entry >= 0]
-    turns = [segment for segment in fields if entries[segment.entry].role == "assistant"]
+    turns = [segment for segment in fields if entries[segment.entry].role in ("user", "assistant")]
     for one, other in pairwise(turns):
         if other.entry < one.entry:
-            raise Rejected(
-                "turns-overlap",
-                f"the template writes turn text of message {entries[other.entry].recorded} behind a later turn's",
-                at=entries[other.entry].recorded,
-            )
+            late, early = entries[other.entry].recorded, entries[one.entry].recorded
+            raise Rejected("turns-overlap", f"the template writes message {late} behind message {early}", at=late)
     for one, between, other in zip(fields, fields[1:], fields[2:], strict=False):
         if one.entry == other.entry != between.entry and entries[between.entry].role != "tool":
             raise Rejected(

@@ -47,7 +47,7 @@ def check_coverage(conversation: Conversation, written: Written, form: Form, sai
     """Count what the template trims or strips by policy; refuse what it loses.
 
     Raises:
-        Rejected: `content-lost`, naming message and field.
+        Rejected: `content-lost`, naming message and field; `turns-overlap`, a turn's text stands there twice.
     """
     last_user = max((n for n, entry in enumerate(written.entries) if entry.role == "user"), default=-1)
     for number, entry in enumerate(written.entries):
@@ -71,6 +71,7 @@ def _check_text(message: Message, shown: str, counts: Counter[str]) -> None:
     if shown == message.text:
         return
     bare = message.text.strip()
+    _check_once(message, shown)
     if bare in shown:
         if shown == bare or message.text not in shown:
             counts["render/trimmed"] += 1
@@ -80,10 +81,20 @@ def _check_text(message: Message, shown: str, counts: Counter[str]) -> None:
     raise _lost(message, "text", message.text)
 
 
+def _check_once(message: Message, shown: str) -> None:
+    bare = message.text.strip()
+    if message.role == "assistant" and bare and shown.count(bare) > message.text.count(bare):
+        what = "reasoning" if message.channel == "analysis" else "text"
+        raise Rejected(
+            "turns-overlap", f"the template writes the assistant's {what} twice: {quote(bare)}", at=message.recorded
+        )
+
+
 def _check_reasoning(message: Message, shown: str, is_history: bool, counts: Counter[str]) -> None:
     if not shown and is_history:
         counts["render/history-reasoning-stripped"] += 1
         return
+    _check_once(message, shown)
     if message.text.strip() not in shown or not shown:
         raise _lost(message, "reasoning", message.text)
     if shown != message.text:

@@ -20,12 +20,16 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 from jinja2.visitor import NodeTransformer
 
+from turnmill.errors import Rejected
 from turnmill.render import limits
 from turnmill.render.clock import PinnedClock
+from turnmill.render.derive import called, derived, deriving_filter, json_text, printed, replaced
 from turnmill.render.trace import Trace
-from turnmill.render.tracked import Tracked, concatenated, tracked
+from turnmill.render.tracked import Tracked, concatenated
 
 REMOVED_FILTERS = ("random",)
+SELECTING_FILTERS = frozenset({"attr", "d", "default", "first", "last", "max", "min"})
+"""Filters that give one of the values they were given."""
 DICT_ATTRIBUTES = frozenset(dir(dict))
 REMOVED_GLOBALS = ("lipsum",)
 """What draws unseeded randomness: a template that uses it cannot be rendered twice alike."""
@@ -95,7 +99,11 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 
     def __init__(self, date: str, *, stamps: bool) -> None:
         super().__init__(
-            trim_blocks=True, lstrip_blocks=True, optimized=not stamps, extensions=[GenerationTag, loopcontrols]
+            trim_blocks=True,
+            lstrip_blocks=True,
+            optimized=not stamps,
+            extensions=[GenerationTag, loopcontrols],
+            finalize=self._printed if stamps else None,
         )
         self.budget = limits.Budget()
         self.clock = PinnedClock(date)
@@ -118,13 +126,17 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             del self.filters[name]
         for name in limits.BOUNDED_FILTERS:
             self.filters[name] = limits.bounded_filter(self.filters[name])
+        if self.stamps:
+            making = [name for name in self.filters if name not in SELECTING_FILTERS]
+            self.filters |= {name: deriving_filter(self.filters[name], lambda: self.trace) for name in making}
+            self.filters["safe"] = lambda value: value
         self.filters |= {"tojson": self._to_json, "join": self._join, "replace": self._replace, "_concat": self._concat}
         self.filters["format"] = self._format
+        self.filters["string"] = self._text
         self.filters |= {"_tick": _in_context(self._tick), "_literal": _in_context(self._literal)}
         for name in ("push", "pop", "enter", "assign"):
             self.filters[f"_{name}"] = _in_context(getattr(self, f"_{name}"))
         if self.stamps:
-            self.filters["safe"] = lambda value: value
             self.concat = concatenated  # type: ignore[method-assign]  # jinja calls it with a list
 
     def render_pieces(self, template: jinja2.Template, variables: dict[str, Any], trace: Trace) -> Iterable[str]:
@@ -142,7 +154,8 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """The operator, within bounds."""
         limits.check_operation(self.budget, operator, left, right)
-        return self.binop_table[operator](left, right)
+        made = self.binop_table[operator](left, right)
+        return derived(self.trace, made, [left, right]) if self.stamps else made
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
         """As the immutable sandbox decides, once for each type and name."""
@@ -168,7 +181,13 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             limits.check_method(__self.budget, text, method.__name__, (*args, *kwargs.values()))
         elif isinstance(__obj, jinja2.runtime.Macro):
             __self.budget.tick()
-        return super().call(__context, __obj, *args, **kwargs)
+        made = super().call(__context, __obj, *args, **kwargs)
+        if isinstance(made, bytes) and __self.stamps:
+            raise Rejected("writers-mixed", "the template turns text into bytes, and who wrote it is lost")
+        if not __self.stamps or not isinstance(made, str):
+            return made
+        given = [value for name, value in kwargs.items() if name not in ("_block_vars", "_loop_vars")]  # jinja's own
+        return called(__self.trace, made, method, [*args, *given])
 
     def _to_json(
         self,
@@ -183,28 +202,38 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
         )  # fmt: skip
         self.budget.spend(len(text))
-        return tracked(text, self.trace.origin_of(value)) if self.stamps else text
+        return json_text(self.trace, text, value, sort_keys=sort_keys) if self.stamps else text
 
     def _join(self, value: Iterable[Any], d: str = "", attribute: str | int | None = None) -> str:
         items = list(value)
         if attribute is not None:
             items = list(map(jinja2.filters.make_attrgetter(self, attribute), items))
-        texts = [item if isinstance(item, str) else str(item) for item in items]
+        texts = [self._text(item) for item in items]
         limits.check_join(self.budget, d, texts)
-        separator = d if isinstance(d, str) else str(d)
+        separator = self._text(d)
         return Tracked(separator).join(texts) if self.stamps else separator.join(texts)
 
     def _replace(self, s: Any, old: str, new: str, count: int | None = None) -> str:
-        text = s if isinstance(s, str) else str(s)
+        text = self._text(s)
         limits.check_replace(self.budget, text, old, new)
-        return text.replace(str(old), str(new), -1 if count is None else count)
+        made = text.replace(str(old), self._text(new), -1 if count is None else count)
+        return replaced(self.trace, made, text, new) if self.stamps else made
 
     def _format(self, value: Any, *args: Any, **kwargs: Any) -> str:
         limits.check_format(self.budget, str(value), [*args, *kwargs.values()])
-        return jinja2.filters.do_format(value, *args, **kwargs)
+        made = jinja2.filters.do_format(value, *args, **kwargs)
+        return derived(self.trace, made, [value, *args, *kwargs.values()]) if self.stamps else made
+
+    def _printed(self, value: Any) -> Any:
+        return printed(self.trace, value)
+
+    def _text(self, value: Any) -> str:
+        if isinstance(value, Tracked):
+            return value
+        return str(printed(self.trace, value) if self.stamps else value)
 
     def _concat(self, parts: list[Any]) -> str:
-        texts = [part if isinstance(part, str) else str(part) for part in parts]
+        texts = [self._text(part) for part in parts]
         self.budget.spend(sum(map(len, texts)))
         return concatenated(texts) if self.stamps else "".join(texts)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -127,7 +130,7 @@ class _Prober:
         except Rejected as fault:
             raise UsageError(
                 f"{self._template.name} cannot be used: a plain question and answer is not rendered: {fault}",
-                next_step="turnmill template check FILE",
+                next_step="--template chatml",
             ) from fault
 
     def _learn_form(self) -> None:
@@ -153,17 +156,23 @@ class _Prober:
         return all(word in text for word in ("Weatherdescription", "Citydescription"))
 
     def _learn_headers(self) -> None:
-        headers = {"user": self._header("two turns", 1, 3), "tool": self._header("tool call", 3)}
+        one_turn = sample("one turn")
+        user = self._header("two turns", 1, 3) or self._header("one turn", 1)
+        prompts = self._prompts(one_turn, 1)
+        if not user and self._leading(one_turn, 1) and (any(prompts) or not prompts):
+            raise UsageError(
+                f"{self._template.name}: what opens a turn is not what the generation prompt holds, "
+                "so where the model's own text begins is not known; use another template",
+                next_step="--template chatml",
+            )
+        headers = {"user": user, "tool": self._header("tool call", 3)}
         self._markers = replace(self._markers, headers={role: text for role, text in headers.items() if text})
 
     def _header(self, name: str, *entries: int) -> str:
         """What all leading literals of these turns and all generation prompts before them share."""
         conversation = sample(name)
         shared = [literal for entry in entries if (literal := self._leading(conversation, entry)) is not None]
-        before = conversation.messages[: entries[-1]]
-        prompts = [
-            self._prompt(msgspec.structs.replace(conversation, messages=before), kwargs) for kwargs in THINKING_STATES
-        ]
+        prompts = self._prompts(conversation, entries[-1])
         texts = [*shared, *(prompt for prompt in prompts if prompt)]
         if name == "two turns" and self._form.reasoning:
             texts.append(self._leading(sample("reasoning"), 1) or texts[0])
@@ -180,11 +189,14 @@ class _Prober:
         opener = closer.replace("/", "", 1)
         return header[: header.rindex(opener)] if opener != closer and opener in header else header
 
-    def _prompt(self, conversation: Conversation, kwargs: dict[str, bool]) -> str:
-        try:
-            return self._template.generation_prompt(conversation, self._form, kwargs)
-        except Rejected:
-            return ""
+    def _prompts(self, conversation: Conversation, length: int) -> list[str]:
+        """The generation prompts behind the first messages, with thinking off, on, and unsaid, of those that render."""
+        before = msgspec.structs.replace(conversation, messages=conversation.messages[:length])
+        prompts = []
+        for kwargs in THINKING_STATES:
+            with suppress(Rejected):
+                prompts.append(self._template.generation_prompt(before, self._form, kwargs))
+        return prompts
 
     def _leading(self, conversation: Conversation, entry: int) -> str | None:
         """The literal that opens a turn; None where the template does not render it."""
@@ -290,5 +302,7 @@ def check_stops(found: Probe, name: str) -> None:
                 f"{name}: a {turn} {has}, but generation ends only on {', '.join(map(repr, stops)) or 'nothing'}: "
                 "a model trained so would not stop. Add the token to eos_token_id in generation_config.json, or say: "
                 """--special-tokens '{"eos_token": "TOKEN"}'""",
-                next_step="turnmill template check MODEL",
+                next_step=f"--special-tokens {shlex.quote(json.dumps({'eos_token': stop}))}"
+                if stop
+                else "--template chatml",
             )

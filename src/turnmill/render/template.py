@@ -55,7 +55,7 @@ class Template:
         except TemplateSyntaxError as fault:
             raise UsageError(
                 f"{name}: line {fault.lineno} is not Jinja as chat templates are written: {fault.message}",
-                next_step="turnmill template check FILE",
+                next_step="--template chatml",
             ) from fault
 
     @cached_property

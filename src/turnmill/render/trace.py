@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from turnmill.render.tracked import UNKNOWN, Tracked, tracked
+from turnmill.render.tracked import MIXED, UNKNOWN, Tracked, origins_within, tracked
 from turnmill.rendered import Kind
 
 NOBODY = -1
@@ -79,22 +79,25 @@ class Trace:
         self._owners[id(container)] = owner
         self._kept.append(container)
 
-    def origin_of(self, value: Any) -> int:
-        """The origin number of a JSON value: its own, else that of the first tracked string inside."""
-        if isinstance(value, Tracked):
-            return value.runs[0][1] if value.runs else UNKNOWN
-        known = self._objects.get(id(value))
-        if known is not None:
-            return known
-        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
-        return next((found for found in map(self.origin_of, inner) if found != UNKNOWN), UNKNOWN)
+    def is_known(self, value: Any) -> bool:
+        """Whether `know` was told of this container."""
+        return id(value) in self._objects
+
+    def origin_of(self, container: Any) -> int:
+        """The origin number of a container that `know` was told of."""
+        return self._objects[id(container)]
+
+    @property
+    def here(self) -> int:
+        """The origin number of template text written now."""
+        return self.number(Origin(self.owner, None))
 
     def literal(self, text: str) -> Tracked:
         """Template text, stamped with the message being rendered now."""
         key = (text, self.owner)
         made = self._literals.get(key)
         if made is None:
-            made = self._literals[key] = tracked(text, self.number(Origin(self.owner, None)))
+            made = self._literals[key] = tracked(text, self.here)
         return made
 
     def push(self) -> None:
@@ -109,16 +112,26 @@ class Trace:
     def enter(self, value: Any) -> None:
         """A loop's body begins with `value`: a message or a call of the message at hand is rendered from here."""
         self._counting = type(value) is int
-        owner = self._owners.get(id(value)) if isinstance(value, dict) else None
+        owner = self._owner_of(value)
         if owner is not None and (owner.call < 0 or owner.entry == self.owner.entry or self.owner == UNOWNED):
             self.owner = owner
         elif self._counting and self._stack:
             self.owner = self._stack[-1][0]
 
+    def _owner_of(self, value: Any) -> Owner | None:
+        """Whose text a dict holds; one that the template made of a message's fields stands for that message."""
+        if not isinstance(value, dict):
+            return None
+        if id(value) in self._owners or self.is_known(value):
+            return self._owners.get(id(value))
+        found = {self.origins[number].owner.entry for number in origins_within(value) if number != MIXED}
+        found.discard(NOBODY)
+        return Owner(found.pop()) if len(found) == 1 else None
+
     def assign(self, value: Any) -> None:
         """A variable is set: in a counting loop the first message taken from the list is the one rendered."""
         if not self._counting or not isinstance(value, dict):
             return
-        owner = self._owners.get(id(value))
+        owner = self._owner_of(value)
         if owner is not None and owner.call < 0:
             self.owner, self._counting = owner, False

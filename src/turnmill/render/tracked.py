@@ -16,6 +16,9 @@ Runs = tuple[tuple[int, int], ...]
 UNKNOWN = 0
 """Origin of text that was not stamped: a plain string a template computed."""
 
+MIXED = -1
+"""Origin of text made of several writers' in a way that hides who wrote which part."""
+
 
 def runs_of(text: str) -> Runs:
     """The runs of any string; a plain one is a single run of unknown origin."""
@@ -93,10 +96,10 @@ class Tracked(str):
         return _made(str.__getitem__(self, slice(start, stop)), sliced(self.runs, start, stop))
 
     def _whole(self, text: str) -> Tracked:
-        """A changed text of the same length keeps its runs; of another length it goes to the first origin."""
+        """A changed text of the same length keeps its runs; of another length it must be of one origin."""
         if len(text) == len(self):
             return _made(text, self.runs)
-        return tracked(text, self.runs[0][1] if self.runs else UNKNOWN)
+        return tracked(text, self.runs[0][1] if len(self.runs) == 1 else MIXED if self.runs else UNKNOWN)
 
     def __getitem__(self, key: SupportsIndex | slice) -> Tracked:
         text = str.__getitem__(self, key)
@@ -125,9 +128,6 @@ class Tracked(str):
         return _made(str.__mul__(self, count), joined([self.runs] * count.__index__()))
 
     __rmul__ = __mul__
-
-    def __mod__(self, values: Any) -> Tracked:
-        return tracked(str.__mod__(self, values), UNKNOWN)
 
     def strip(self, chars: str | None = None, /) -> Tracked:
         return self.lstrip(chars).rstrip(chars)
@@ -232,6 +232,19 @@ class Tracked(str):
 
     def swapcase(self) -> Tracked:
         return self._whole(str.swapcase(self))
+
+
+def origins_within(value: Any) -> Iterator[int]:
+    """The origin of every tracked string in a value, dicts and lists walked."""
+    if isinstance(value, Tracked):
+        yield from (origin for _, origin in value.runs)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from origins_within(key)
+            yield from origins_within(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from origins_within(item)
 
 
 # so that a template's error reads as it would on a plain string

@@ -78,7 +78,11 @@ def _next_step(advice: str) -> str:
     """What other verbs advise, as this verb's arguments; where they advise this verb, a template that can be used."""
     if advice.startswith("--model "):
         return f"turnmill template check {advice.removeprefix('--model ')}"
-    return "turnmill template check chatml" if advice.startswith(("turnmill template", "--template FILE")) else advice
+    return (
+        "turnmill template check chatml"
+        if advice.startswith(("turnmill template", "--template ", "--special-tokens "))
+        else advice
+    )
 
 
 def _named(target: str, model: Model) -> Model:

@@ -11,33 +11,46 @@ from hypothesis import strategies as st
 from turnmill.codes import CODES
 from turnmill.contract import check
 from turnmill.conversation import Conversation
-from turnmill.dialects import Reading, convert, dialects
+from turnmill.dialects import Reading, convert, dialects, writer_of, writers
 from turnmill.dialects.neutral import neutral_turns
 from turnmill.errors import Rejected
 
 WORDS = st.sampled_from(
     ["", " ", "q", "0", "f", "c1", "null", "[]", "{}", '{"name": "f", "arguments": {}}', "<think>", "<think>r</think>a",
-     "user", "assistant", "Human", "gpt", "system", "tool", "function_call", "observation", "text", "image", "\ud800"]
+     "user", "assistant", "Human", "tool_use", "tool_result", "thinking", "redacted_thinking", "developer_content",
+     "analysis", "final", "commentary", "functions.f", "browser.f", "<|start|>user<|message|>q<|end|>",
+     "<|start|>assistant<|channel|>final<|message|>a<|return|>", "<|start|>", "<|message|>", "<|call|>",
+     "gpt", "system", "tool", "function_call", "observation", "text", "image", "\ud800"]
 )  # fmt: skip
 KEYS = st.sampled_from(
     ["messages", "conversations", "instruction", "input", "output", "history", "system", "tools", "functions", "id",
      "chat_template_kwargs", "train_turns", "role", "from", "content", "value", "name", "weight", "loss", "reasoning",
-     "tool_calls", "function_call", "tool_call_id", "function", "arguments", "type", "text", "parameters", "images"]
+     "tool_calls", "function_call", "tool_call_id", "function", "arguments", "type", "text", "parameters", "images",
+     "prompt", "response", "question", "answer", "context", "conversation", "channel", "recipient", "author",
+     "thinking", "tool_use_id", "input_schema", "instructions"]
 )  # fmt: skip
 SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | WORDS
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=25
 )
+BLOCKS = st.fixed_dictionaries(
+    {"type": WORDS},
+    optional=dict.fromkeys(["text", "thinking", "name", "id", "tool_use_id", "content", "input"], WORDS | VALUES),
+)
 MESSAGES = st.lists(
     st.fixed_dictionaries(
-        {"role": WORDS, "content": WORDS | VALUES},
-        optional=dict.fromkeys(["name", "weight", "tool_calls", "function_call", "reasoning"], VALUES)
-        | {"tool_call_id": WORDS},
+        {"role": WORDS, "content": WORDS | VALUES | st.lists(BLOCKS, max_size=3)},
+        optional=dict.fromkeys(["name", "weight", "tool_calls", "function_call", "reasoning", "author"], VALUES)
+        | dict.fromkeys(["tool_call_id", "channel", "recipient"], WORDS),
     ),
     max_size=5,
 )
+WIRES = st.lists(WORDS | st.sampled_from(["<|end|>", "<|channel|>", "<|constrain|>", " to=functions.f "])).map("".join)
 RECORDS = st.dictionaries(KEYS, VALUES, max_size=6) | st.fixed_dictionaries(
-    {}, optional={"messages": MESSAGES, "conversations": MESSAGES, "tools": VALUES, "train_turns": VALUES}
+    {},
+    optional=dict.fromkeys(["messages", "conversations", "prompt", "completion"], MESSAGES)
+    | dict.fromkeys(["tools", "train_turns"], VALUES)
+    | {"text": WIRES, "system": VALUES},
 )
 
 NAMES = dialects.names()
@@ -83,3 +96,9 @@ def test_an_empty_record_has_no_messages(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_says_what_it_is_in_one_line(name):
     assert 20 < len(dialects.summary(name)) <= 120
+
+
+def test_what_can_be_written_can_be_read():
+    writer_of("openai")
+    assert set(writers) <= set(NAMES)
+    assert all(writer.__doc__ for writer in writers.values())

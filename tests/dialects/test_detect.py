@@ -11,6 +11,8 @@ CALLING = {"messages": [{"role": "user", "content": "q"}, {"role": "assistant", 
 SHAREGPT = {"conversations": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]}
 SHAREGPT_TWINS = {"conversations": [{"role": "human", "content": "q"}]}
 SHAREGPT_MESSAGES = {"messages": SHAREGPT["conversations"]}
+BLOCKS = {"messages": [{"role": "assistant", "content": [{"type": "tool_use"}]}]}
+CHANNELS = {"messages": [{"role": "developer", "content": "d"}, {"role": "assistant", "channel": "final"}]}
 ALPACA = {"instruction": "i", "input": "", "output": "o"}
 
 
@@ -27,6 +29,20 @@ ALPACA = {"instruction": "i", "input": "", "output": "o"}
         ([PLAIN | SHAREGPT], "sharegpt"),
         ([ALPACA], "alpaca"),
         ([ALPACA | {"label": "class 3"}], "alpaca"),
+        ([{"instruction": "i", "context": "c", "response": "r"}], "alpaca"),
+        ([{"instruction": "i", "response": "r"}, {"instruction": "i", "input": "c", "response": "r"}], "alpaca"),
+        ([{"instruction": "i", "response": "r"}], "prompt-response"),
+        ([{"question": "q", "answer": "a"}], "prompt-response"),
+        ([{"prompt": [], "completion": []}], "prompt-response"),
+        ([PLAIN | {"question": "q", "answer": "a"}], "openai"),
+        ([{"conversation": PLAIN["messages"]}], "openai"),
+        ([{"conversation": SHAREGPT["conversations"]}], "sharegpt"),
+        ([PLAIN, BLOCKS], "anthropic"),
+        ([PLAIN | {"system": [{"type": "text", "text": "s"}]}], "anthropic"),
+        ([PLAIN | {"tools": [{"name": "f", "input_schema": {"type": "object"}}]}], "anthropic"),
+        ([PLAIN, CHANNELS], "harmony"),
+        ([{"text": "<|start|>user<|message|>q<|end|>"}], "harmony"),
+        ([{"messages": "<|start|>user<|message|>q<|end|>"}], "harmony"),
     ],
 )
 def test_tells_a_dialect_by_the_keys_that_only_it_has(sample, name):
@@ -40,6 +56,10 @@ def test_tells_a_dialect_by_the_keys_that_only_it_has(sample, name):
         ({"dialog": PLAIN["messages"]}, Mapping({"messages": "dialog"}), "openai"),
         (SHAREGPT | {"messages": PLAIN["messages"]}, Mapping({"messages": "messages"}), "openai"),
         ({"prompt": "p", "response": "r"}, Mapping({"instruction": "prompt", "output": "response"}), "alpaca"),
+        ({"q": "p", "a": "r"}, Mapping({"prompt": "q", "response": "a"}), "prompt-response"),
+        ({"query": "p", "answers": "[]"}, Mapping({"calls": "answers"}), "prompt-response"),
+        ({"conversation": [{"input": "q", "output": "a"}]}, Mapping({"history": "conversation"}), "prompt-response"),
+        ({"dump": "<|start|>user"}, Mapping({"messages": "dump"}), "harmony"),
     ],
 )
 def test_looks_where_the_mapping_says(record, mapping, name):
@@ -56,7 +76,12 @@ def test_says_what_it_saw():
         ([CALLING, SHAREGPT], "two dialects"),
         ([CALLING, SHAREGPT_MESSAGES], "two dialects"),
         ([PLAIN, ALPACA], "two dialects"),
+        ([CALLING, CHANNELS], "two dialects"),
+        ([CALLING, BLOCKS], "two dialects"),
+        ([ALPACA, {"question": "q", "answer": "a"}], "two dialects"),
         ([{"question": "q", "reply": "r"}], "question, reply"),
+        ([{"question": "q", "response_j": "a", "response_k": "b"}], "preference pairs"),
+        ([{"prompt": "p", "completion": "c", "label": True}], "--dialect prompt-response"),
         ([{}], "expected messages"),
         ([{"prompt": "p", "chosen": "a", "rejected": "b"}], "preference pairs"),
         ([SHAREGPT | {"chosen": {}, "rejected": {}}], "--dialect sharegpt"),

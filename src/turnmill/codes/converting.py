@@ -7,9 +7,10 @@ from turnmill.codes.code import Code
 CONVERTING: dict[str, Code] = {
     "ambiguous-columns": Code(
         "convert",
-        "The row has both `messages` and `conversations`, and nothing says which one counts.",
+        "Two columns may hold the same thing (`messages` and `conversations`, a question and a problem), or a context "
+        "stands beside the prompt, and nothing says what counts.",
         '{"messages": [{"role": "user", …}], "conversations": [{"from": "human", …}]}',
-        "Choose for the source: `columns: {messages: messages}`, or `conversations`.",
+        "Choose for the source: `columns: {messages: conversations}`, `{prompt: question}`, `{context: context}`.",
     ),
     "call-id-not-text": Code(
         "convert",
@@ -41,9 +42,21 @@ CONVERTING: dict[str, Code] = {
         '{"messages": [{"role": "assistant", "tool_calls": [{"function": {"arguments": {"day": <a date>}}}]}]}',
         "Read the message; store plain JSON values.",
     ),
+    "dialect-cannot-say": Code(
+        "convert",
+        "The dialect that `turnmill convert` is to write has no form for the row.",
+        "a chat with tool calls, to be written as alpaca",
+        "Write another dialect (`--to openai` says nearly everything), or leave the row out.",
+    ),
+    "harmony-malformed": Code(
+        "convert",
+        "A Harmony wire text is not message after message, or a header is none.",
+        '{"text": "<|start|>user<|message|>hi<|start|>assistant…"}',
+        "Record whole messages, each with its `<|end|>`, `<|call|>` or `<|return|>`.",
+    ),
     "history-malformed": Code(
         "convert",
-        "An Alpaca history is not a list of pairs.",
+        "A history is not a list of pairs of question and answer.",
         '{"history": ["hi", "hello"], "instruction": "…", "output": "…"}',
         'Write it as `[["hi", "hello"]]`.',
     ),
@@ -94,6 +107,12 @@ CONVERTING: dict[str, Code] = {
         "Two fields of a message hold different reasoning.",
         '{"role": "assistant", "reasoning": "a", "reasoning_content": "b"}',
         "Map the one that counts: `tags: {reasoning_content: reasoning}`.",
+    ),
+    "reasoning-redacted": Code(
+        "convert",
+        "Reasoning was taken out of the recording (Anthropic's `redacted_thinking`): the answer stands without it.",
+        '{"content": [{"type": "redacted_thinking", "data": "…"}, {"type": "text", "text": "4"}]}',
+        "Nothing, or delete the block where the answer is to be learned without its reasoning.",
     ),
     "record-not-object": Code(
         "convert", "A record is not a JSON object.", '["hi", "hello"]', "Write one object a row."

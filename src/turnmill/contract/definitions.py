@@ -28,11 +28,36 @@ RESERVED_KWARGS = frozenset(
 """Arguments of the rendering call itself, which a row must not set."""
 
 
+ENVELOPE_KEYS = frozenset({"type", "function"})
+
+
 def tool_function(definition: Json) -> Json:
     """The function of a tool definition, which may stand in a `function` wrapper or bare."""
     if isinstance(definition, dict) and "function" in definition:
         return definition["function"]
     return definition
+
+
+def tool_parameters(function: Json) -> Json:
+    """The schema of a function's arguments: `parameters`, in Anthropic's form `input_schema`."""
+    return function.get("parameters", function.get("input_schema"))
+
+
+def enveloped(definition: dict[str, Json]) -> Json:
+    """A bare definition in the envelope (`type`, `function`) that templates know, its schema under `parameters`."""
+    return {"type": "function", "function": bare_function(definition)}
+
+
+def bare_function(definition: Json) -> Json:
+    """The function that a definition in any form describes, its schema under `parameters`: equal for equal tools."""
+    if not isinstance(definition, dict):
+        return definition
+    function = tool_function(definition)
+    if not isinstance(function, dict):
+        return function
+    around = {} if function is definition else {key: v for key, v in definition.items() if key not in ENVELOPE_KEYS}
+    function = {"parameters" if key == "input_schema" else key: value for key, value in function.items()}
+    return around | function
 
 
 def defined_tools(tools: tuple[Json, ...]) -> frozenset[str]:
@@ -61,8 +86,8 @@ def _tool_name(definition: Json) -> str:
         raise Rejected("tool-definition-invalid", f"a tool's name is {quote(name)}; expected text")
     if not TOOL_NAME.fullmatch(name):
         raise Rejected("tool-name-invalid", f"a tool is named {quote(name)}; expected letters, digits and _ . : -")
-    if not isinstance(function.get("parameters"), dict):
-        got = quote(function.get("parameters"))
+    if not isinstance(tool_parameters(function), dict):
+        got = quote(tool_parameters(function))
         raise Rejected("tool-definition-invalid", f"parameters of the tool {name!r} are {got}; expected an object")
     return name
 

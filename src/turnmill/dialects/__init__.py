@@ -1,4 +1,4 @@
-"""Dialects: a file each, raw record → Conversation."""
+"""Dialects: a file each, raw record → Conversation; of those that can be written also the way back."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from turnmill.conversation import Conversation, Json
-from turnmill.errors import Rejected, quote
+from turnmill.errors import Rejected, UnknownName, quote
 from turnmill.options import DEFAULT_THINK_TAGS
 from turnmill.registry import Registry
 
@@ -43,6 +43,35 @@ Dialect = Callable[[dict[str, Json], Reading], Conversation]
 
 dialects: Registry[Dialect] = Registry("dialects")
 dialect = dialects.register
+
+Writer = Callable[[Conversation], dict[str, Json]]
+"""A record that the dialect reads as the conversation; raises `Rejected` where it has no form for it. What it gives
+is read back before anybody gets it (`dialects.writing`)."""
+
+writers: dict[str, Writer] = {}
+"""By name of the dialect, filled as the dialects are found."""
+
+
+def writer(name: str) -> Callable[[Writer], Writer]:
+    """Decorator that enters the way back into a dialect."""
+
+    def enter(function: Writer) -> Writer:
+        writers[name] = function
+        return function
+
+    return enter
+
+
+def writer_of(name: str) -> Writer:
+    """How a dialect is written.
+
+    Raises:
+        UnknownName: no such dialect, or one that is only read.
+    """
+    dialects.names()  # finds the files, and with them their writers
+    if name not in writers:
+        raise UnknownName("dialect to write", name, writers, next_step="turnmill convert --help")
+    return writers[name]
 
 
 def convert(record: Json, dialect: Dialect, reading: Reading) -> Conversation:

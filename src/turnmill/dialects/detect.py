@@ -8,14 +8,26 @@ from typing import NamedTuple
 
 from turnmill.conversation import Json
 from turnmill.dialects import Mapping
+from turnmill.dialects.prompt_response import PROMPTS, RESPONSES
+from turnmill.dialects.wire import is_wire
 from turnmill.errors import UsageError, quote
 
 SHAREGPT_KEYS = frozenset({"from", "value"})
-SHAREGPT_SPEAKERS = frozenset({"human", "gpt", "chatgpt", "function_call", "observation"})
+SHAREGPT_SPEAKERS = frozenset({"human", "gpt", "chatgpt", "function_call", "tool_call", "observation", "tool_response"})
 OPENAI_KEYS = frozenset({"tool_calls", "tool_call_id", "function_call", "reasoning_content"})
 OPENAI_SPEAKERS = frozenset({"tool", "function", "developer"})
+ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
+HARMONY_CHANNELS = frozenset({"analysis", "commentary", "final"})
 
-PREFERENCE_COLUMNS = (("chosen", "rejected"), ("chosen_messages", "rejected_messages"))
+PLAIN, SHORT = "plain", "short"
+"""Evidence of a common list of messages, and of an instruction with a response: other evidence goes before it."""
+
+PREFERENCE_COLUMNS = (
+    ("chosen", "rejected"),
+    ("chosen_messages", "rejected_messages"),
+    ("conversation_a", "conversation_b"),
+    *((f"response_{one}", f"response_{other}") for one, other in ("01", "12", "ab", "jk")),
+)
 
 NEXT_STEP = "turnmill list dialects"
 
@@ -49,40 +61,74 @@ def detect(sample: Sequence[dict[str, Json]], mapping: Mapping) -> Detected:
     if not found:
         columns = sorted({str(column) for record in sample for column in record})
         message = f"no dialect has these columns: {quote(', '.join(columns))}"
-        raise UsageError(f"{message}; expected messages, conversations, or instruction and output", next_step=NEXT_STEP)
+        expected = "expected messages, conversations, instruction and output, or prompt and response"
+        raise UsageError(f"{message}; {expected}", next_step=NEXT_STEP)
     return Detected(*next(iter(found.items())))
 
 
 def _by_dialect(evidence: Counter[tuple[str, str]], rows: int) -> dict[str, str]:
-    """Dialect → its most frequent key. A plain `messages` column is openai's unless another list dialect claims it."""
+    """Dialect → its most frequent key. A plain list of messages is openai's unless another list dialect claims it."""
     found: dict[str, str] = {}
     for (name, reason), count in evidence.most_common():
-        if name != "plain":
+        if name not in (PLAIN, SHORT):
             found.setdefault(name, f"{reason} in {count} of {rows} rows")
-    plain = evidence[("plain", "messages")]
-    if plain and "sharegpt" not in found:
-        found.setdefault("openai", f"messages in {plain} of {rows} rows")
+    if "harmony" in found and not any(name == "openai" and "key" in reason for name, reason in evidence):
+        found.pop("openai", None)  # tools and developers speak in both
+    for (name, reason), count in evidence.most_common():
+        if name == SHORT and "alpaca" not in found:
+            found.setdefault("prompt-response", f"{reason} in {count} of {rows} rows")
+        if name == PLAIN and not found.keys() & {"sharegpt", "anthropic", "harmony"}:
+            found.setdefault("openai", f"{reason} in {count} of {rows} rows")
     return found
 
 
 def _evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[str, str]]:
+    listed = list(_list_evidence(record, mapping))
+    yield from listed
+    yield from _column_evidence(record, mapping, has_list=bool(listed))
+
+
+def _column_evidence(record: dict[str, Json], mapping: Mapping, *, has_list: bool) -> Iterator[tuple[str, str]]:
+    """Columns of question and answer; beside a list of messages they mostly repeat it."""
     columns = mapping.columns
-    if columns.get("instruction", "instruction") in record and columns.get("output", "output") in record:
+    there = {key for key, value in record.items() if value is not None}
+    instruction, output = columns.get("instruction", "instruction"), columns.get("output", "output")
+    if instruction in record and output in record:
         yield "alpaca", "instruction and output"
-    if "messages" in columns:
-        if columns["messages"] in record:
-            yield "plain", "messages"
-            yield from _message_evidence(record[columns["messages"]], mapping)
-        return
-    if "conversations" in record:
+    elif {"instruction", "response"} <= there and there & {"input", "context"} and not has_list:
+        yield "alpaca", "instruction, response and input or context"
+    elif not has_list:
+        prompts = {columns["prompt"]} if "prompt" in columns else set(PROMPTS)
+        responses = {columns[key] for key in ("response", "calls", "history") if key in columns} or set(RESPONSES)
+        for pair in [f"{p} and {r}" for p in sorted(prompts & there) for r in sorted(responses & there)][:1]:
+            yield (SHORT if pair == "instruction and response" else "prompt-response"), pair
+        if columns.get("history") in there:
+            yield "prompt-response", columns["history"]
+
+
+def _list_evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[str, str]]:
+    columns = mapping.columns
+    mapped = columns.get("messages")
+    if mapped is None and "conversations" in record:
         yield "sharegpt", "conversations"
-    if "messages" in record:
-        yield "plain", "messages"
-        yield from _message_evidence(record["messages"], mapping)
+    for column in (mapped,) if mapped else ("messages", "conversation"):
+        if column in record and columns.get("history") != column:
+            if is_wire(record[column]):
+                yield "harmony", f"wire text in {column}"
+            else:
+                yield PLAIN, column
+                yield from _message_evidence(record[column], mapping)
+    if mapped is None and is_wire(record.get("text")):
+        yield "harmony", "wire text in text"
+    if isinstance(record.get("system"), list):
+        yield "anthropic", "system in blocks"
+    tools = record.get(columns.get("tools", "tools"))
+    if isinstance(tools, list) and any(isinstance(tool, dict) and tool.get("input_schema") for tool in tools):
+        yield "anthropic", "tools with input_schema"
 
 
 def _message_evidence(messages: Json, mapping: Mapping) -> Iterator[tuple[str, str]]:
-    """Keys and speakers of the messages that only one dialect has; mapped ones tell nothing."""
+    """Keys, speakers and blocks of the messages that only one dialect has; mapped ones tell nothing."""
     mapped_keys, mapped_speakers = set(mapping.tags.values()), set(mapping.roles)
     for message in messages if isinstance(messages, list) else ():
         if not isinstance(message, dict):
@@ -98,6 +144,18 @@ def _message_evidence(messages: Json, mapping: Mapping) -> Iterator[tuple[str, s
             yield "sharegpt", f"speaker {folded!r}"
         if folded in OPENAI_SPEAKERS:
             yield "openai", f"speaker {folded!r}"
+        yield from _form_evidence(message)
+
+
+def _form_evidence(message: dict[str, Json]) -> Iterator[tuple[str, str]]:
+    """Anthropic's blocks, and Harmony's channels."""
+    content = message.get("content")
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict) and isinstance(part.get("type"), str) and part["type"] in ANTHROPIC_BLOCKS:
+            yield "anthropic", f"blocks of type {part['type']!r}"
+    channel = message.get("channel")
+    if isinstance(channel, str) and channel in HARMONY_CHANNELS:
+        yield "harmony", "message key 'channel'"
 
 
 def _refuse_preferences(sample: Sequence[dict[str, Json]]) -> None:
@@ -118,4 +176,6 @@ def _refuse_preferences(sample: Sequence[dict[str, Json]]) -> None:
 def _answering_dialect(record: dict[str, Json]) -> str:
     if "conversations" in record:
         return "sharegpt"
-    return "alpaca" if "instruction" in record else "openai"
+    if "instruction" in record:
+        return "alpaca"
+    return "prompt-response" if "prompt" in record and record.keys() & set(RESPONSES) else "openai"

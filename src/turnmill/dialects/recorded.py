@@ -37,3 +37,11 @@ class Utterance:
     """Recorded content, where a think block was taken out of it."""
     tools: Json = None
     """Tool definitions recorded inside the content."""
+
+
+@dataclass(slots=True)
+class HarmonyUtterance(Utterance):
+    """A message that says itself on which channel and to whom."""
+
+    channel: str | None = None
+    recipient: str | None = None

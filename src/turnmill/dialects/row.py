@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 
 from turnmill.contract.json_text import JsonFault, strict_json
 from turnmill.conversation import NOT_RECORDED, Conversation, Json, Message
@@ -24,10 +25,14 @@ SHARED_COLUMNS = ("id", "system", *TOOL_COLUMNS, "chat_template_kwargs", "train_
 """Our names of the columns that every dialect has."""
 
 CHAT_COLUMNS = ("messages", *SHARED_COLUMNS)
-LIST_COLUMNS = ("messages", "conversations")
+LIST_COLUMNS = ("messages", "conversations", "conversation")
 
 MEDIA_COLUMNS = ("image", "images", "audio", "audios", "video", "videos")
 """Columns that hold what the texts only point at."""
+
+
+Assembly = Callable[[list[Utterance], Counter[str]], tuple[Message, ...]]
+"""Utterances → messages; takes the counts."""
 
 
 def read_chat(record: dict[str, Json], reading: Reading, manner: Manner, *columns: str) -> Conversation:
@@ -42,15 +47,26 @@ def read_chat(record: dict[str, Json], reading: Reading, manner: Manner, *column
     Raises:
         Rejected: what the record cannot be read as.
     """
+    fields, messages = open_chat(record, reading, *columns)
+    utterances = [read_message(message, index, manner, reading) for index, message in enumerate(messages)]
+    return read_row(fields, utterances, reading)
+
+
+def open_chat(record: dict[str, Json], reading: Reading, *columns: str) -> tuple[Fields, list[Json]]:
+    """The fields of a record, and its list of messages taken out of them.
+
+    Raises:
+        Rejected: `no-messages`, `messages-not-list` or `ambiguous-columns`.
+        UnknownName: the mapping names a column or key that a chat has not.
+    """
     require_known("column", reading.mapping.columns, CHAT_COLUMNS)
     require_known("tag", reading.mapping.tags, MESSAGE_KEYS)
-    if "messages" not in reading.mapping.columns and all(record.get(column) for column in LIST_COLUMNS):
-        message = "the row has both messages and conversations; expected one, or `columns: {messages: …}`"
+    lists = [column for column in LIST_COLUMNS if record.get(column)]
+    if "messages" not in reading.mapping.columns and len(lists) > 1:
+        message = f"the row has both {' and '.join(lists)}; expected one, or `columns: {{messages: …}}`"
         raise Rejected("ambiguous-columns", message)
     fields = Fields(record, reading.mapping.columns)
-    value = _message_list(_listed(fields, reading, columns), reading)
-    utterances = [read_message(message, index, manner, reading) for index, message in enumerate(value)]
-    return read_row(fields, utterances, reading)
+    return fields, _message_list(_listed(fields, reading, columns), reading)
 
 
 def _listed(fields: Fields, reading: Reading, columns: tuple[str, ...]) -> Json:
@@ -76,8 +92,22 @@ def _message_list(value: Json, reading: Reading) -> list[Json]:
     return value
 
 
-def read_row(fields: Fields, utterances: list[Utterance], reading: Reading) -> Conversation:
+def read_row(
+    fields: Fields,
+    utterances: list[Utterance],
+    reading: Reading,
+    *,
+    system: str | None = None,
+    assembly: Assembly = assemble,
+) -> Conversation:
     """The conversation of a record whose messages are read and whose other columns are not.
+
+    Args:
+        fields: the record's columns that nobody took yet.
+        utterances: its messages.
+        reading: where things are counted, and which columns are kept.
+        system: the system text outside the messages; None = in the column `system`.
+        assembly: how the utterances become messages.
 
     Raises:
         Rejected: what the columns or the order of the utterances cannot be read as.
@@ -90,7 +120,8 @@ def read_row(fields: Fields, utterances: list[Utterance], reading: Reading) -> C
     tools = read_tools(places, reading.counts)
     meta = _train_turns(fields, utterances)
     spoken = [said for said in utterances if said.text or said.tools is None or said.role == "assistant"]
-    messages = (*_system(fields, spoken, reading), *assemble(spoken, reading.counts))
+    outside = read_text(fields.take_as_is("system"), "system") if system is None else system
+    messages = (*_system(outside, spoken, reading), *assembly(spoken, reading.counts))
     if any("\0" in message.text for message in messages):
         reading.counts["read/nul-in-text"] += 1
     settle_thinking(kwargs, messages, reading.counts)
@@ -116,9 +147,8 @@ def _train_turns(fields: Fields, utterances: list[Utterance]) -> dict[str, Json]
     return {"source_train_turns": turns}
 
 
-def _system(fields: Fields, utterances: Iterable[Utterance], reading: Reading) -> tuple[Message, ...]:
+def _system(text: str, utterances: Iterable[Utterance], reading: Reading) -> tuple[Message, ...]:
     """The system text that stands outside the message list; the same text as first message is the same system."""
-    text = read_text(fields.take_as_is("system"), "system")
     if not text.strip():
         return ()
     first = next(iter(utterances), None)

@@ -47,10 +47,8 @@ def read_message(message: Json, index: int, manner: Manner, reading: Reading) ->
     Raises:
         Rejected: what the message cannot be read as.
     """
-    if not isinstance(message, dict):
-        raise Rejected("message-not-object", f"a message is {quote(message)}; expected an object", at=index)
-    fields = Fields(message, reading.mapping.tags)
-    speaker = _speaker(fields.take_one("role", *manner.role_keys, at=index), index, manner, reading)
+    fields = open_message(message, index, reading)
+    speaker = read_speaker(fields.take_one("role", *manner.role_keys, at=index), index, manner, reading)
     value = fields.take_one("content", *manner.content_keys, at=index)
     if speaker == "function_call":
         utterance = _spoken_call(value, index, fields, reading)
@@ -68,7 +66,23 @@ def read_message(message: Json, index: int, manner: Manner, reading: Reading) ->
     return utterance
 
 
-def _speaker(value: Json, index: int, manner: Manner, reading: Reading) -> Speaker:
+def open_message(message: Json, index: int, reading: Reading) -> Fields:
+    """The fields of one recorded message.
+
+    Raises:
+        Rejected: `message-not-object`.
+    """
+    if not isinstance(message, dict):
+        raise Rejected("message-not-object", f"a message is {quote(message)}; expected an object", at=index)
+    return Fields(message, reading.mapping.tags)
+
+
+def read_speaker(value: Json, index: int, manner: Manner, reading: Reading) -> Speaker:
+    """Who speaks, as the dialect or the source's `roles` have it.
+
+    Raises:
+        Rejected: `no-speaker` or `unknown-speaker`.
+    """
     if not isinstance(value, str):
         raise Rejected("no-speaker", f"the speaker of a message is {quote(value)}; expected text", at=index)
     mapped = reading.mapping.roles.get(value)
@@ -112,6 +126,11 @@ def _add_assistant(utterance: Utterance, content: Content, fields: Fields, readi
         utterance.calls = _recorded_calls(content, fields, utterance.index, reading)
     else:
         utterance.calls = content.calls
+    settle_answer(utterance, reasoning, reading)
+
+
+def settle_answer(utterance: Utterance, reasoning: str, reading: Reading) -> None:
+    """Give an assistant's utterance its reasoning, and count what its text holds."""
     place_reasoning(utterance, reasoning, reading.think_tags, reading.counts)
     if INLINE_CALL in utterance.text:
         reading.counts["read/inline-tool-call"] += 1

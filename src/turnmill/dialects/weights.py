@@ -65,12 +65,12 @@ def apply_train_turns(turns: Json, utterances: list[Utterance]) -> None:
     """
     if not isinstance(turns, list) or not all(type(turn) is int for turn in turns):
         raise Rejected("train-turns-invalid", f"train_turns is {quote(turns)}; expected a list of whole numbers")
-    assistants = [utterance for utterance in utterances if utterance.role == "assistant"]
+    assistants = list(dict.fromkeys(said.index for said in utterances if said.role == "assistant"))
     for turn in turns:
         if not 0 <= turn < len(assistants):
             message = f"train_turns names {turn}; the row has assistant turns 0 to {len(assistants) - 1}"
             raise Rejected("train-turns-out-of-range", message)
-    chosen = set(turns)
-    for number, utterance in enumerate(assistants):
-        if number not in chosen:
+    chosen = {assistants[turn] for turn in turns}
+    for utterance in utterances:
+        if utterance.role == "assistant" and utterance.index not in chosen:
             utterance.weight = 0.0

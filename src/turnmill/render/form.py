@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from turnmill.contract.definitions import enveloped
 from turnmill.conversation import FUNCTIONS, Conversation, Json, Message
 from turnmill.errors import Rejected
 from turnmill.render.trace import Origin, Owner, Trace
@@ -146,10 +147,10 @@ class Writer:
         return written
 
     def _tool(self, tool: Json) -> Json:
-        if self._form.bare_tools or not isinstance(tool, dict) or "function" in tool:
+        if not isinstance(tool, dict) or "function" in tool or (self._form.bare_tools and "input_schema" not in tool):
             return tool
         self._counts["render/tools-wrapped"] += 1
-        return {"type": "function", "function": tool}
+        return enveloped(tool)
 
     def _wrapped(self, value: Any, kind: Kind, message: int, *, entry: int | None = None, call: int = -1) -> Any:
         if self._trace is None:

@@ -138,6 +138,20 @@ def load(
     return config, dict(_origins_of_fields(config, origins))
 
 
+def reloaded(stored: dict[str, Any], overrides: Sequence[tuple[str, str]] = ()) -> Config:
+    """A config that was stored as JSON, with flags over it.
+
+    Raises:
+        UsageError: an unknown field, or a value of the wrong type.
+    """
+    origins: TreeOrigins = {}
+    for dotted, text in overrides:
+        stored = override(stored, Config, origins, dotted, text)
+    config = _validated(stored, origins)
+    _check_sources(config, origins)
+    return config
+
+
 def effective_fingerprint(config: Config) -> str:
     """Sha256 (64 hex digits) of the effective config as canonical JSON."""
     return hashlib.sha256(canonical_json(config.model_dump(mode="json"))).hexdigest()

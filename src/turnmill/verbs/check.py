@@ -97,32 +97,32 @@ def outcomes(task: CheckTask, counts: Counter[str]) -> Iterator[Outcome]:
         task: the shard.
         counts: takes `read/<what>` and `repair/<name>`.
     """
-    checking = RecordCheck(task, counts)
+    checking = RecordCheck(task.source, task.dialect, task.read, task.check, task.fractional, counts)
     for record in islice(records(task.shard, task.read, counts), task.shard.rows):
         yield checking.outcome(record)
 
 
 class RecordCheck:
-    """Converts, mends and checks records as a task says.
+    """Converts, mends and checks records of one source and dialect.
 
     Args:
-        task: its shard is not opened.
+        source: its mapping and repairs.
+        dialect: its name.
+        read: how its records were read.
+        check: policies of the contract.
+        fractional: admit weights other than 0 and 1.
         counts: takes `read/<what>`, and `repair/<name>` once a row that it changed.
     """
 
-    def __init__(self, task: CheckTask, counts: Counter[str]) -> None:
-        self._options = task.check
+    def __init__(
+        self, source: Source, dialect: str, read: Read, check: Check, fractional: bool, counts: Counter[str]
+    ) -> None:
+        self._options = check
         self._counts = counts
-        self._dialect = dialects.get(task.dialect)
-        self._reading = Reading(
-            mapping=mapping_of(task.source),
-            think_tags=task.read.think_tags,
-            fractional=task.fractional,
-            keep_columns=task.read.keep_columns,
-            counts=counts,
-        )
-        mending = Mending(task.dialect, self._reading.mapping, task.read.think_tags)
-        self._mender = Mender(task.source.repairs, mending)
+        self._dialect = dialects.get(dialect)
+        mapping = mapping_of(source)
+        self._reading = Reading(mapping, read.think_tags, fractional, read.keep_columns, counts)
+        self._mender = Mender(source.repairs, Mending(dialect, mapping, read.think_tags))
 
     def outcome(self, record: Record) -> Outcome:
         """What became of a record."""

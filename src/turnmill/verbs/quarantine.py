@@ -103,7 +103,7 @@ def export(folder: Path, wanted: Wanted, target: Path) -> int:
         UsageError: the target is there already, or cannot be written.
     """
     if target.exists():
-        raise UsageError(f"{target} is there already; nothing was written", next_step=f"--to {_free_name(target)}")
+        raise UsageError(f"{target} is there already; nothing was written", next_step=f"--to {free_name(target)}")
     draft, count = beside(target, "draft"), 0
     with writing(target):
         try:
@@ -122,6 +122,7 @@ def one_line(raw: bytes) -> bytes:
     return raw if b"\n" not in raw and b"\r" not in raw else raw.replace(b"\r", b" ").replace(b"\n", b" ")
 
 
-def _free_name(target: Path) -> Path:
+def free_name(target: Path) -> Path:
+    """A name like the target's that no file has yet."""
     numbers = (target.with_name(f"{target.stem}-{number}{target.suffix}") for number in range(2, 1000))
     return next((name for name in numbers if not name.exists()), target)

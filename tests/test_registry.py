@@ -66,3 +66,15 @@ def test_families_hold_a_registry_of_their_name() -> None:
 def test_an_unknown_family_suggests_the_nearest() -> None:
     with pytest.raises(UnknownName, match="Did you mean 'dialects'"):
         family_registry("dialect")
+
+
+def test_the_identity_of_a_plugin_of_a_file_is_its_name_and_bytes(registry, write) -> None:
+    one, moved, other = (
+        f"{write(*file)}:shout" for file in (("a.py", PLUGIN), ("b.py", PLUGIN), ("c.py", PLUGIN + "\n"))
+    )
+    assert registry.identity(one) == registry.identity(moved) != registry.identity(other)
+    assert registry.identity(one).startswith("shout@")
+
+
+def test_the_identity_of_a_built_in_is_its_name_and_version() -> None:
+    assert family_registry("filters").identity("stalled-tool-call") == "stalled-tool-call@1"

@@ -106,6 +106,7 @@ def load(
     overrides: Sequence[tuple[str, str]] = (),
     data: Sequence[str] = (),
     dialect: str | None = None,
+    repairs: str | None = None,
 ) -> tuple[Config, Origins]:
     """The effective config, and where each of its values comes from.
 
@@ -115,24 +116,40 @@ def load(
             number, a source also by its name.
         data: inputs as typed on the command line (`PATH` or `NAME=PATH`), a source each, in place of the file's.
         dialect: of the inputs in `data`.
+        repairs: names with commas between, of the inputs in `data`.
 
     Raises:
         UsageError: not readable, not YAML, an unknown field, or a value of the wrong type.
     """
-    if dialect is not None and not data:
-        message = "--dialect is that of the data on the command line, and there is none: use --sources.NAME.dialect"
-        raise UsageError(message, next_step=SHOW_COMMAND)
+    for what, given in (("dialect", dialect), ("repairs", repairs)):
+        if given is not None and not data:
+            of = f"--{what} is that of the data on the command line"
+            raise UsageError(f"{of}, and there is none: use --sources.NAME.{what}", next_step=SHOW_COMMAND)
     tree, origins = ({}, {}) if path is None else _read(Path(path))
     if data:
         for known in [known for known in origins if known[:1] == ("sources",)]:
             del origins[known]
-        tree["sources"] = sources_of(data, dialect)
+        tree["sources"] = sources_of(data, dialect, repairs)
         origins[("sources",)] = "argument"
     for dotted, text in overrides:
         tree = override(tree, Config, origins, dotted, text)
     config = _validated(tree, origins)
     _check_sources(config, origins)
     return config, dict(_origins_of_fields(config, origins))
+
+
+def reloaded(stored: dict[str, Any], overrides: Sequence[tuple[str, str]] = ()) -> Config:
+    """A config that was stored as JSON, with flags over it.
+
+    Raises:
+        UsageError: an unknown field, or a value of the wrong type.
+    """
+    origins: TreeOrigins = {}
+    for dotted, text in overrides:
+        stored = override(stored, Config, origins, dotted, text)
+    config = _validated(stored, origins)
+    _check_sources(config, origins)
+    return config
 
 
 def effective_fingerprint(config: Config) -> str:
@@ -176,7 +193,7 @@ def field_help(sections: Sequence[str]) -> list[FieldHelp]:
     return rows
 
 
-def sources_of(data: Sequence[str], dialect: str | None = None) -> list[dict[str, Any]]:
+def sources_of(data: Sequence[str], dialect: str | None = None, repairs: str | None = None) -> list[dict[str, Any]]:
     """A source for each input of the command line, named by NAME=PATH or after the file or directory."""
     sources: list[dict[str, Any]] = []
     taken: set[str] = set()
@@ -186,7 +203,8 @@ def sources_of(data: Sequence[str], dialect: str | None = None) -> list[dict[str
         while name in taken:
             name, number = f"{stem}-{number}", number + 1
         taken.add(name)
-        sources.append({"name": name, "data": [path]} | ({"dialect": dialect} if dialect else {}))
+        given = {"dialect": dialect, "repairs": [name.strip() for name in repairs.split(",")] if repairs else None}
+        sources.append({"name": name, "data": [path], **{key: value for key, value in given.items() if value}})
     return sources
 
 
@@ -282,7 +300,11 @@ def _origin(path: KeyPath, origins: TreeOrigins) -> str:
         return "flag"
     if inside:
         return inside[0]
-    return "argument" if origins.get(path[:1]) == "argument" and path[-1] in {"name", "data", "dialect"} else "default"
+    return (
+        "argument"
+        if origins.get(path[:1]) == "argument" and path[-1] in {"name", "data", "dialect", "repairs"}
+        else "default"
+    )
 
 
 def _field_names(section: Any) -> list[str]:

@@ -82,6 +82,8 @@ class Source:
     """Our message key → the record's."""
     roles: dict[str, str] = field(default_factory=dict)
     """The record's speaker → our role."""
+    repairs: tuple[str, ...] = ()
+    """Mends made before its rows are checked, in order (`turnmill list repairs`); none is made unasked."""
     template_kwargs: dict[str, Any] = field(default_factory=dict)
     """Template arguments of rows that record none."""
     loss: dict[str, Any] = field(default_factory=dict)

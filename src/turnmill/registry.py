@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -25,6 +26,8 @@ class Registry(Generic[Plugin]):
     def __init__(self, family: str) -> None:
         self.family = family
         self._plugins: dict[str, Plugin] = {}
+        self._versions: dict[str, str] = {}
+        """Of plug-ins that are not built in."""
         self._discovered = False
 
     def register(self, name: str) -> Callable[[Plugin], Plugin]:
@@ -61,6 +64,20 @@ class Registry(Generic[Plugin]):
         text = inspect.getdoc(plugin) or inspect.getdoc(inspect.getmodule(plugin)) or ""
         return text.partition("\n")[0]
 
+    def identity(self, name: str) -> str:
+        """Name and version of a plug-in: what a step's recipe holds of it, the same wherever its file lies.
+
+        The version is the hash of its file for one from a file, the distribution's for one of an entry point, and for
+        a built-in the `VERSION` of its module, 1 where it has none.
+
+        Raises:
+            UnknownName: no such plug-in.
+        """
+        plugin = self.get(name)
+        if name in self._versions:
+            return f"{name.rpartition(':')[2]}@{self._versions[name]}"
+        return f"{name}@{getattr(inspect.getmodule(plugin), 'VERSION', 1)}"
+
     def _discover(self) -> None:
         if self._discovered:
             return
@@ -69,7 +86,9 @@ class Registry(Generic[Plugin]):
         for module in pkgutil.iter_modules(package.__path__):
             importlib.import_module(f"{package.__name__}.{module.name}")
         for entry in importlib.metadata.entry_points(group=f"turnmill.{self.family}"):
-            self._plugins.setdefault(entry.name, entry.load())
+            if entry.name not in self._plugins:
+                self._plugins[entry.name] = entry.load()
+                self._versions[entry.name] = f"{entry.dist.name}-{entry.dist.version}" if entry.dist else "unknown"
 
     def _from_file(self, name: str) -> Plugin:
         path, _, attribute = name.rpartition(":")
@@ -85,6 +104,7 @@ class Registry(Generic[Plugin]):
         found = {key: value for key, value in vars(module).items() if callable(value)}
         if attribute not in found:
             raise UnknownName(f"name in {path}", attribute, (key for key in found if not key.startswith("_")))
+        self._versions[name] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
         plugin: Plugin = found[attribute]
         return plugin
 

@@ -64,11 +64,14 @@ class Invocation:
     json: bool
     dialect: str | None = None
     """`--dialect` as typed."""
+    repairs: str | None = None
+    """`--repairs` as typed."""
 
     @property
     def data(self) -> str:
-        """The data and their dialect as words of a command line."""
-        return shlex.join([*self.arguments, *(["--dialect", self.dialect] if self.dialect else [])])
+        """The data, their dialect and repairs as words of a command line."""
+        typed = (("--dialect", self.dialect), ("--repairs", self.repairs))
+        return shlex.join([*self.arguments, *(word for flag, value in typed if value for word in (flag, value))])
 
     @property
     def sources(self) -> tuple[Source, ...]:
@@ -137,10 +140,11 @@ def configured(*sections: str, trailing: Sequence[str] = ()) -> Callable[[Callab
 
     def decorate(function: Callable[..., Any]) -> ConfiguredCommand:
         @functools.wraps(function)
-        def callback(arguments: tuple[str, ...], json: bool, dialect: str | None, **options: Any) -> Any:
+        def callback(arguments: tuple[str, ...], json: bool, **options: Any) -> Any:
             shorthands = [(item.path, options.pop(_parameter(item), None)) for item in SHORTHANDS]
             flags = [(path, value) for path, value in shorthands if value is not None]
-            return function(_invocation(arguments, trailing, flags, dialect, json), **options)
+            manner = {name: options.pop(name) for name in ("dialect", "repairs")}
+            return function(_invocation(arguments, trailing, flags, manner, json), **options)
 
         usage = " ".join(["[CONFIG.yaml | DATA...]", *trailing])
         command = click.command(cls=ConfiguredCommand, options_metavar="[OPTIONS] [--section.field VALUE]...")(callback)
@@ -155,7 +159,7 @@ def _invocation(
     arguments: tuple[str, ...],
     trailing: Sequence[str],
     shorthands: list[tuple[str, str]],
-    dialect: str | None,
+    manner: dict[str, str | None],
     json: bool,
 ) -> Invocation:
     from turnmill.config import load
@@ -166,8 +170,8 @@ def _invocation(
         path = click.get_current_context().command_path
         raise UsageError(f"{path} needs {' '.join(trailing)} after the data", next_step=f"{path} --help")
     file, data = _config_and_data(arguments[:last])
-    config, origins = load(file, overrides, data, dialect)
-    return Invocation(config, origins, arguments[:last], arguments[last:], json, dialect)
+    config, origins = load(file, overrides, data, **manner)
+    return Invocation(config, origins, arguments[:last], arguments[last:], json, **manner)
 
 
 def _config_and_data(arguments: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
@@ -183,6 +187,8 @@ def _shared(sections: Sequence[str]) -> list[click.Parameter]:
     ]
     hidden = bool(sections) and "sources" not in sections
     options.append(click.Option(["--dialect"], metavar="NAME", hidden=hidden, help="Dialect of DATA; default: detect."))
+    repairs = "Repairs of DATA, with commas between; default: none."
+    options.append(click.Option(["--repairs"], metavar="NAMES", hidden=hidden, help=repairs))
     options.append(click.Option(["--json"], is_flag=True, help="Answer in JSON."))
     return options
 

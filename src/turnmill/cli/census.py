@@ -24,6 +24,9 @@ def command(call: Invocation, html: str | None) -> None:
     found = _of_data(call) if folder is None else _of_folder(folder)
     if html is not None:
         _write_page(Path(html), found)
+    for source in found["per_source"].values():
+        for alarm in source.get("repair_alarms", []):
+            notice(f"warning: {alarm}")
     if call.json:
         write_json(found)
         return

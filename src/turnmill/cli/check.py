@@ -57,10 +57,14 @@ class _Checking:
 
     def run(self, opened: OpenSource) -> None:
         """Print a source's rows and its summary."""
+        from turnmill.repairs.mender import alarms
+
         counts: Counter[str] = Counter()
         fatal = self._rows(opened, counts)
         if not self._call.json:
             self._summarise(opened, counts)
+        for alarm in alarms(opened.source.name, counts):
+            notice(f"warning: {alarm}")
         self._ask_health(opened, counts, fatal)
 
     def _rows(self, opened: OpenSource, counts: Counter[str]) -> list[str]:
@@ -95,7 +99,7 @@ class _Checking:
         if left:
             rows = [[f"{n:,}", code, CODES[code].remedy] for code, n in sorted(left.items(), key=lambda one: -one[1])]
             write_table(["rows", "code", "what to do"], rows)
-        noted = {key: count for key, count in counts.items() if key.startswith("read/")}
+        noted = {key: count for key, count in counts.items() if key.startswith(("read/", "repair/"))}
         if noted:
             write("noted: " + ", ".join(f"{count:,} {key}" for key, count in sorted(noted.items())))
 

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from turnmill.cli.arguments import OVERRIDES, ConfiguredCommand
 from turnmill.cli.output import next_step, write, write_json, write_table
 from turnmill.errors import shell_word
 
 if TYPE_CHECKING:
     from turnmill.verbs.quarantine import Wanted
+    from turnmill.verbs.replay import Summary
 
 SHOWN_ROWS = 20
 
@@ -93,5 +95,46 @@ def export(folder: Path, target: Path, as_json: bool, **chosen: Any) -> None:
     next_step(f"turnmill check {shell_word(target)}")
 
 
+@click.command(cls=ConfiguredCommand, options_metavar="[OPTIONS] [--section.field VALUE]...")
+@click.argument("folder", metavar="OUT", type=click.Path(path_type=Path))
+@click.option("--code", metavar="CODE", help="Only rows that left with this code.")
+@click.option("--source", metavar="NAME", help="Only rows of this source.")
+@click.option("--repairs", metavar="NAMES", help="Repairs of every source, with commas between, in place of its own.")
+@click.option("--output", "-o", "target", type=click.Path(path_type=Path), help="Default: replayed.jsonl beside OUT.")
+@click.option("--dry-run", is_flag=True, help="Say what would pass; write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+def replay(folder: Path, repairs: str | None, target: Path | None, dry_run: bool, as_json: bool, **chosen: Any) -> None:
+    """Check the rejected rows again, with other options than OUT was made with; OUT stays as it is.
+
+    Says of each code how many rows pass now, and writes those as a further source: openai records as they were mended.
+    """
+    from turnmill.verbs import quarantine
+    from turnmill.verbs import replay as replaying
+
+    named = [name.strip() for name in repairs.split(",")] if repairs is not None else None
+    config = replaying.recipe_of(folder, click.get_current_context().meta[OVERRIDES], named)
+    target = target or folder.with_name("replayed.jsonl")
+    found = replaying.replay(folder, quarantine.Wanted(**chosen), config, None if dry_run else target)
+    output = target if found.passing and not dry_run else None
+    if as_json:
+        write_json(found.as_json(output))
+    else:
+        _write_replay(found, output)
+    next_step(f"turnmill check {output}" if output else f"turnmill quarantine show {folder}")
+
+
+replay.sections = ("sources", "read", "check", "loss")
+
+
+def _write_replay(found: Summary, output: Path | None) -> None:
+    rows = [[f"{count:,}", *key] for key, count in sorted(found.counts.items(), key=lambda item: (-item[1], item[0]))]
+    if rows:
+        write_table(["rows", "code", "becomes", "source"], rows)
+    write(f"{found.passing:,} of {found.counts.total():,} rows pass now" + (f": {output}" if output else ""))
+    if found.later:
+        write(f"{found.later:,} rows that left behind check were not replayed")
+
+
 command.add_command(show)
 command.add_command(export)
+command.add_command(replay)

@@ -39,8 +39,13 @@ def decode(raw: bytes) -> dict[str, Json]:
     return decode_exactly(raw)
 
 
-def decode_exactly(raw: bytes) -> dict[str, Json]:
-    """What `decode` gives, by the path that finds the fault where there is one."""
+def decode_exactly(raw: bytes, *, admit_surrogates: bool = False) -> dict[str, Json]:
+    """What `decode` gives, by the path that finds the fault where there is one.
+
+    Args:
+        raw: the record's bytes.
+        admit_surrogates: texts may hold half a surrogate pair: for a repair to mend.
+    """
     try:
         text = raw.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as problem:
@@ -48,7 +53,7 @@ def decode_exactly(raw: bytes) -> dict[str, Json]:
     value = _parse(text)
     if _keys_and_depth(value)[1] > MAX_DEPTH:
         raise _too_deep()
-    if "\\u" in text:
+    if "\\u" in text and not admit_surrogates:
         _refuse_surrogates(value)
     if not isinstance(value, dict):
         raise Rejected("record-not-an-object", f"the record is {_kind(value)}; expected a JSON object")
@@ -91,11 +96,18 @@ def _finite(text: str) -> float:
 
 
 def _refuse_surrogates(value: Json) -> None:
+    half = lone_surrogate(value)
+    if half is not None:
+        raise Rejected("lone-surrogate", f"{half} is half of a surrogate pair and stands alone") from None
+
+
+def lone_surrogate(value: Json) -> str | None:
+    """The first half of a surrogate pair that stands alone in a text of the value, as its escape."""
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as problem:
-        half = f"\\u{ord(problem.object[problem.start]):04x}"
-        raise Rejected("lone-surrogate", f"{half} is half of a surrogate pair and stands alone") from None
+        return f"\\u{ord(problem.object[problem.start]):04x}"
+    return None
 
 
 def _keys_and_depth(value: Json) -> tuple[int, int]:

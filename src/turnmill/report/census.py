@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from turnmill.rendered import KINDS
+from turnmill.repairs.mender import alarms
 
 Unit = Literal["tokens", "characters"]
 """What lengths are counted in: characters where there is a template but no tokenizer."""
@@ -96,7 +97,12 @@ def percentiles(lengths: Iterable[int]) -> dict[str, int]:
 def _per_source(source: SourceCensus, unit: Unit) -> dict[str, Any]:
     counts = {key: n for key, n in sorted(source.counters.items()) if n and not key.startswith(_OWN_PREFIXES)}
     part = _part(source.name, source.counters, source.lengths, unit)
-    return {**part, "counts": counts, "samples": source.samples[:SAMPLES_PER_SOURCE]}
+    return {
+        **part,
+        "repair_alarms": alarms(source.name, source.counters),
+        "counts": counts,
+        "samples": source.samples[:SAMPLES_PER_SOURCE],
+    }
 
 
 def _part(name: str, counters: Mapping[str, int], lengths: Iterable[int], unit: Unit) -> dict[str, Any]:

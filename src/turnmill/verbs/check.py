@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -17,11 +17,14 @@ from turnmill.conversation import Checked, Conversation, Json
 from turnmill.dialects import Reading, convert, dialects
 from turnmill.errors import HealthError, Rejected
 from turnmill.files import canonical, quarantine
+from turnmill.files.decode import decode_exactly, lone_surrogate
 from turnmill.files.quarantine import Left
 from turnmill.files.read import records
 from turnmill.files.record import Record, Shard
 from turnmill.files.tables import TableWriter
 from turnmill.options import Check, Health, Read, Source
+from turnmill.repairs import Mending, repairs
+from turnmill.repairs.mender import Mender, with_repairs
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
 from turnmill.verbs.read import OpenSource, mapping_of
@@ -29,10 +32,12 @@ from turnmill.verbs.read import OpenSource, mapping_of
 if TYPE_CHECKING:
     from turnmill.config import Config
 
-VERSION = 1
+VERSION = 2
 CONVERSATIONS, QUARANTINE = "conversations.parquet", "quarantine.parquet"
 ALWAYS_KEPT = ("source_train_turns",)
 """Annotations that are kept without being asked for."""
+MENDABLE = "lone-surrogate"
+"""The one fault of the reader that a repair can mend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +54,15 @@ class CheckTask:
     """Of the step, for quarantined rows."""
 
 
+Stage = Literal["read", "convert", "repair", "check"]
+"""Where a record is until it is a checked conversation."""
+
+
 class Outcome(NamedTuple):
     """What became of one record: exactly one of `checked` and `fault` is not None."""
 
     record: Record
-    stage: str
+    stage: Stage
     checked: Checked | None = None
     fault: Rejected | None = None
     conversation: Conversation | None = None
@@ -82,31 +91,79 @@ def tasks_of(opened: OpenSource, config: Config, fingerprint: str = "") -> list[
 
 
 def outcomes(task: CheckTask, counts: Counter[str]) -> Iterator[Outcome]:
-    """Every record of the task's shard, checked or with its fault; `counts` takes `read/<what>`."""
-    reading = Reading(
-        mapping=mapping_of(task.source),
-        think_tags=task.read.think_tags,
-        fractional=task.fractional,
-        keep_columns=task.read.keep_columns,
-        counts=counts,
-    )
-    read = dialects.get(task.dialect)
+    """Every record of the task's shard, checked or with its fault.
+
+    Args:
+        task: the shard.
+        counts: takes `read/<what>` and `repair/<name>`.
+    """
+    checking = RecordCheck(task.source, task.dialect, task.read, task.check, task.fractional, counts)
     for record in islice(records(task.shard, task.read, counts), task.shard.rows):
-        if record.fault is not None:
-            yield Outcome(record, "read", fault=record.fault)
-            continue
-        stage = "convert"
+        yield checking.outcome(record)
+
+
+class RecordCheck:
+    """Converts, mends and checks records of one source and dialect.
+
+    Args:
+        source: its mapping and repairs.
+        dialect: its name.
+        read: how its records were read.
+        check: policies of the contract.
+        fractional: admit weights other than 0 and 1.
+        counts: takes `read/<what>`, and `repair/<name>` once a row that it changed.
+    """
+
+    def __init__(
+        self, source: Source, dialect: str, read: Read, check: Check, fractional: bool, counts: Counter[str]
+    ) -> None:
+        self._options = check
+        self._counts = counts
+        self._dialect = dialects.get(dialect)
+        mapping = mapping_of(source)
+        self._reading = Reading(mapping, read.think_tags, fractional, read.keep_columns, counts)
+        self._mender = Mender(source.repairs, Mending(dialect, mapping, read.think_tags))
+
+    def outcome(self, record: Record) -> Outcome:
+        """What became of a record."""
+        stage: Stage = "read"
         conversation: Conversation | None = None
+        touched: list[str] = []
         try:
-            conversation = convert(record.value, read, reading)
+            value = self._value(record, touched)
+            stage = "convert"
+            conversation = self._placed(convert(value, self._dialect, self._reading), record)
+            stage = "repair"
+            conversation = with_repairs(self._mender.conversation(conversation, touched), touched)
             stage = "check"
-            place = {"source_file": record.source_file, "source_line": record.source_line, "row": record.row}
-            conversation = msgspec.structs.replace(
-                conversation, source=record.source, meta={**conversation.meta, **place}
-            )
-            yield Outcome(record, stage, checked=check(conversation, task.check))
+            return Outcome(record, stage, checked=check(conversation, self._options))
         except Rejected as fault:
-            yield Outcome(record, stage, fault=fault, conversation=conversation)
+            return Outcome(record, stage, fault=fault.with_traceback(None), conversation=conversation)
+        finally:
+            self._counts.update(f"repair/{name}" for name in touched)
+
+    def _value(self, record: Record, touched: list[str]) -> Json:
+        """The record's object behind the record repairs, which may mend what the reader refused.
+
+        Raises:
+            Rejected: the reader's fault, where no repair mended it.
+        """
+        value = record.value
+        if record.fault is not None:
+            if record.fault.code != MENDABLE or not self._mender.mends_records:
+                raise record.fault
+            value = decode_exactly(record.raw, admit_surrogates=True)
+        if value is None or not self._mender.mends_records:
+            return value
+        mended = self._mender.record(value, touched)
+        if record.fault is not None and lone_surrogate(mended) is not None:
+            touched.clear()
+            raise record.fault
+        return mended
+
+    def _placed(self, conversation: Conversation, record: Record) -> Conversation:
+        place = {"source_file": record.source_file, "source_line": record.source_line, "row": record.row}
+        return msgspec.structs.replace(conversation, source=record.source, meta={**conversation.meta, **place})
 
 
 def conversation_writer(path: Path, columns: tuple[str, ...]) -> TableWriter[Checked]:
@@ -145,8 +202,9 @@ def step_of(opened: OpenSource, config: Config) -> Step:
     params: dict[str, Json] = {
         "read": _as_json(config.read, leave_out=("keep_prefix",)),
         "check": _as_json(config.check),
-        "dialects": opened.dialects,
+        "dialects": {file: dialects.identity(name) for file, name in opened.dialects.items()},
         "source": {key: getattr(source, key) for key in ("columns", "tags", "roles")},
+        "repairs": [repairs.identity(name) for name in source.repairs],
         "fractional": config.loss_of(source).fractional,
         "rows": sum(shard.rows for shard in opened.plan.shards),
         "first_row": opened.plan.shards[0].first_row,

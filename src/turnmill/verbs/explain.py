@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from turnmill.rendering.renderer import Renderer
 
 ALL = "all"
-EARLY_STAGES = ("read", "convert", "check")
+EARLY_STAGES = ("read", "convert", "repair", "check")
 """Where a row leaves as its record; at later stages it is a checked conversation."""
 
 

@@ -23,6 +23,7 @@ from turnmill.files.inventory import verify
 from turnmill.files.tables import group_ranges
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Render
+from turnmill.repairs.mender import alarms
 from turnmill.steps.build import Engine, Finish, Progress, build, no_finish
 from turnmill.steps.manifest import Manifest, manifest_of
 from turnmill.steps.shards import RESULT, RunShard, ShardResult, shard_folder
@@ -211,8 +212,8 @@ def _check(builder: _Builder, plan: Plan, opened: OpenSource) -> Built:
     tasks = check.tasks_of(opened, config, step.fingerprint)
     built = builder.build(step, tasks, check.run_shard, finish, rows=[task.shard.rows for task in tasks])
     warning = check.check_health(name, _sums(built.results), config.health_of(opened.source), _show(opened))
-    if warning:
-        plan.warnings.append(warning)
+    plan.warnings.extend([warning] if warning else [])
+    plan.warnings.extend(alarms(name, _sums(built.results)))
     return built
 
 

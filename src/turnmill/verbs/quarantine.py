@@ -104,7 +104,7 @@ def export(folder: Path, wanted: Wanted, target: Path) -> int:
     """
     if target.exists():
         raise UsageError(
-            f"{target} is there already; nothing was written", next_step=f"--to {shell_word(_free_name(target))}"
+            f"{target} is there already; nothing was written", next_step=f"--to {shell_word(free_name(target))}"
         )
     draft, count = beside(target, "draft"), 0
     with writing(target):
@@ -124,6 +124,7 @@ def one_line(raw: bytes) -> bytes:
     return raw if b"\n" not in raw and b"\r" not in raw else raw.replace(b"\r", b" ").replace(b"\n", b" ")
 
 
-def _free_name(target: Path) -> Path:
+def free_name(target: Path) -> Path:
+    """A name like the target's that no file has yet."""
     numbers = (target.with_name(f"{target.stem}-{number}{target.suffix}") for number in range(2, 1000))
     return next((name for name in numbers if not name.exists()), target)

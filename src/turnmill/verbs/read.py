@@ -17,6 +17,7 @@ from turnmill.files.plan import SHARD_BYTES, plan
 from turnmill.files.read import records
 from turnmill.files.record import Shard, SourcePlan
 from turnmill.options import Read, Source
+from turnmill.repairs import repairs
 
 if TYPE_CHECKING:
     from turnmill.config import Config
@@ -46,6 +47,8 @@ def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES) -> list[Open
     opened: list[OpenSource] = []
     first_row = 0
     for source in config.sources:
+        for name in source.repairs:
+            repairs.get(name)
         found = plan(source.name, source.data, config.read, first_row=first_row, shard_bytes=shard_bytes)
         found = limited(found, config.limit)
         opened.append(_with_dialects(source, found, config.read))

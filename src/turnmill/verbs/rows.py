@@ -38,7 +38,7 @@ class ReadRow:
     """Why it leaves, None where it stays."""
 
     def as_json(self) -> dict[str, Json]:
-        """One line of `check --json`."""
+        """One line of `check --json`; `repairs` only where the source names some."""
         fault, checked = self.fault, self.checked if self.fault is None else None
         detail = {"at": fault.at, "stage": self.stage, "class": self.class_} if fault else None
         return {
@@ -51,7 +51,14 @@ class ReadRow:
             "detail": detail,
             "id": checked.id if checked else None,
             "turns": neutral_turns(checked) if checked else None,
+            **({"repairs": self.repairs} if self.source.repairs else {}),
         }
+
+    @property
+    def repairs(self) -> list[str]:
+        """Names of the repairs that changed the row."""
+        names: list[str] = self.conversation.meta.get("repairs", []) if self.conversation else []
+        return names
 
 
 def rows_of(opened: OpenSource, config: Config, counts: Counter[str], only_row: int | None = None) -> Iterator[ReadRow]:
@@ -60,8 +67,8 @@ def rows_of(opened: OpenSource, config: Config, counts: Counter[str], only_row: 
     Args:
         opened: the source.
         config: its `read`, `check` and `filter` sections.
-        counts: takes `rows/read`, `rows/checked`, `rows/<class>`, `read/<what>`; of rejected rows `codes/<code>`,
-            which the health limit asks for, and of those that a filter lets go `filters/<code>`.
+        counts: takes `rows/read`, `rows/checked`, `rows/<class>`, `read/<what>`, `repair/<name>`; of rejected rows
+            `codes/<code>`, which the health limit asks for, and of those that a filter lets go `filters/<code>`.
         only_row: leave out shards that do not hold the row of this number.
     """
     for task in tasks_of(opened, config):

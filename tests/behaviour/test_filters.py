@@ -51,6 +51,7 @@ def test_prepare_counts_them_by_source(prepare, data) -> None:
         (["--filter.use", "[refusal]"], "Did you mean 'refusals'?"),
         (["--filter.use", "[refusals]", "--filter.refusals.languages", "[xx]"], "unknown language of phrase lists"),
         (["--filter.use", "[refusals]", "--filter.refusals.files", "no.txt"], "cannot read the phrases of 'no.txt'"),
+        (["--filter.language.keep", "[english]"], "unknown language 'english'"),
         (["--filter.repetition_loops.min_repeats", "1"], "expected at least 3"),
     ],
 )

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from turnmill.filters.language import language_of
+from turnmill.filters.common_words import COMMON_WORDS
+from turnmill.filters.language import KNOWN, SPOKEN_IN, language_of
 
 TEXTS = {
     "en": (
@@ -80,6 +81,12 @@ UNDECIDED = [
 @pytest.mark.parametrize("language", TEXTS)
 def test_a_text_is_told(language):
     assert language_of(TEXTS[language]) == language
+
+
+def test_every_language_of_a_shared_script_has_its_words():
+    shared = {name for names in SPOKEN_IN.values() for name in names}
+    assert shared == set(COMMON_WORDS)
+    assert set(TEXTS) < set(KNOWN)
 
 
 @pytest.mark.parametrize("text", UNDECIDED)

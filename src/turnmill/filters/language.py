@@ -62,6 +62,8 @@ SPOKEN_IN = {
     "arabic": ("ar", "fa", "ur"),
     "devanagari": ("hi", "mr"),
 }
+KNOWN = tuple(sorted({"ja", "zh", *ONE_LANGUAGE.values(), *(name for names in SPOKEN_IN.values() for name in names)}))
+"""Languages that are told apart."""
 _LETTERS = {script: re.compile(f"[{letters}]") for script, letters in SCRIPTS.items()}
 _WORD = re.compile(r"(?:[^\W\d_]|[\u0900-\u0963])+(?:['’][^\W\d_]+)?")  # vowel signs are no letters to `re`
 _NOT_PROSE = re.compile(r"https?://\S+|\S+@\S+|\$[^$\n]+\$|<[^>\n]+>")

@@ -14,12 +14,13 @@ import msgspec
 
 from turnmill.conversation import Checked, Json
 from turnmill.dedup import weights_key
-from turnmill.errors import Rejected, UsageError
+from turnmill.errors import Rejected, UnknownName, UsageError
 from turnmill.files.canonical import readmit
 from turnmill.files.phrases import read_phrases, shipped, shipped_languages
 from turnmill.files.quarantine import LeftClass, from_conversation
 from turnmill.files.tables import TableWriter, batches
 from turnmill.filters import filters
+from turnmill.filters.language import KNOWN
 from turnmill.filters.phrases import at_sentence, at_start
 from turnmill.filters.product_names import patterns as product_patterns
 from turnmill.options import Filter, Phrases, ProductNames
@@ -86,11 +87,14 @@ def settled(options: Filter) -> Filter:
     """The options as filters take them: lists that are shipped or lie in files are read, names are known.
 
     Raises:
-        UnknownName: no such filter, or no phrases of a language.
+        UnknownName: no such filter, no phrases of a language, or a language that is not told apart.
         UsageError: a file cannot be read, or a phrase has unmatched braces.
     """
     for name in options.use:
         filters.get(name)
+    for language in options.language.keep:
+        if language not in KNOWN:
+            raise UnknownName("language", language, KNOWN, next_step="--filter.language.keep '[en]'")
     changed: dict[str, Any] = {}
     if "refusals" in options.use:
         changed["refusals"] = _phrases("refusals", options.refusals)

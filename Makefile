@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs bench fix clean
+.PHONY: help demo test test-slow check docs bench fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -21,14 +21,21 @@ demo: $(READY)  ## prepare real rows and examples/, and explain what came of the
 test: $(READY)  ## run the tests on two processes
 	$(BIN)/python -m pytest -n 2 -q
 
-check: $(READY)  ## lint, format, types and import layers
+SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+check: $(READY)  ## lint, format, types, import layers and docs
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(SITE) --site-dir $(VENV)/.site
 
-docs: $(READY)  ## write docs/reference from the code
+docs: $(READY)  ## write docs/reference from the code, and the site into site/
 	$(BIN)/python docs/build_reference.py
+	$(SITE)
+
+test-slow: $(READY)  ## run the tests that take minutes: kills, memory
+	$(BIN)/python -m pytest -q -m slow
 
 fix: $(READY)  ## mend what ruff can mend
 	$(BIN)/ruff check --fix

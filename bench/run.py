@@ -51,7 +51,7 @@ def model_directory(template: str) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     for name in ("tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"):
         shutil.copy(smollm2_directory() / name, directory)
-    own = ROOT / "src" / "turnmill" / "render" / "templates" / f"{template}.jinja"
+    own = ROOT / "src" / "turnmill" / "rendering" / "templates" / f"{template}.jinja"
     shutil.copy(own if own.exists() else trl_templates() / own.name, directory / "chat_template.jinja")
     return directory
 

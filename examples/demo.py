@@ -27,7 +27,7 @@ LIES = {
     "conversations/": "the rows behind the examples, in one shape, with source file and line",
     "quarantine/": "the rows that left, each with code, message, file, line and itself",
     "duplicates/": "the rows that repeat another",
-    "report.json": "the census above",
+    "report.html": "the census above as a page; report.json holds the same",
     "manifest.json": "every file with its sha256, the recipe and the template",
     "run.json": "when, where, how long",
 }

@@ -1,3 +1,49 @@
 """turnmill: chat data in any dialect, made into training data a language model can be trusted to learn from."""
 
-__version__ = "0.1.0"
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    __version__: str
+    from turnmill.api import check, explain, open_prepared, prepare, read, render
+    from turnmill.conversation import Conversation, Message
+    from turnmill.errors import HealthError, Rejected, StaleError, TurnmillError, UsageError
+
+_HOMES = {
+    "Conversation": "turnmill.conversation",
+    "HealthError": "turnmill.errors",
+    "Message": "turnmill.conversation",
+    "Rejected": "turnmill.errors",
+    "StaleError": "turnmill.errors",
+    "TurnmillError": "turnmill.errors",
+    "UsageError": "turnmill.errors",
+    "check": "turnmill.api",
+    "explain": "turnmill.api",
+    "open_prepared": "turnmill.api",
+    "prepare": "turnmill.api",
+    "read": "turnmill.api",
+    "render": "turnmill.api",
+}
+"""Public name → its module, imported when the name is first asked for."""
+
+__all__ = [
+    "Conversation", "HealthError", "Message", "Rejected", "StaleError", "TurnmillError", "UsageError", "__version__",
+    "check", "explain", "open_prepared", "prepare", "read", "render",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib import metadata
+
+        return metadata.version("turnmill")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'turnmill' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

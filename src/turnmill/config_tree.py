@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from turnmill.config_import import palingenesis
 from turnmill.errors import UnknownName, UsageError, quote
 from turnmill.yaml_values import KeyPath, load_yaml
 
@@ -37,6 +38,9 @@ def override(tree: dict[str, Any], root: Any, origins: TreeOrigins, dotted: str,
     keys = dotted.split(".")
     if keys[0] == "sources" and len(keys) > 1:
         keys[1:] = _source_keys(tree.get("sources"), keys[1:], where)
+    ours = None if keys[0] in types_of(root) else palingenesis.counterpart(dotted)
+    if ours is not None:
+        raise UsageError(f"{where}: unknown here. Did you mean --{ours}?", next_step="turnmill config schema")
     hint = root
     for number, key in enumerate(keys):
         hint = _type_of(hint, key, keys[:number], where)
@@ -137,10 +141,16 @@ def _type_of(hint: Any, key: str, parents: Sequence[str], where: str) -> Any:
     raise UsageError(f"{where}: {'.'.join(parents)} is one value and has no fields")
 
 
-def _unknown_field(key: str, parents: Sequence[str], section: Any) -> UnknownName:
+def _unknown_field(key: str, parents: Sequence[str], section: Any) -> UsageError:
+    if not parents and key in palingenesis.SECTIONS:
+        message = f"{quote(key)} is a section of palingenesis; expected one of {', '.join(types_of(section))}"
+        return UsageError(message, next_step="turnmill config import FILE")
     what = f"{parents[0].removesuffix('s')} field" if parents else "section"
     if parents and parents[0] != "sources":
         what = f"{parents[0]} field"
+    ours = palingenesis.counterpart(".".join([*parents, key]))
+    if ours is not None:
+        return UsageError(f"unknown {what} {quote(key)}. Did you mean {ours!r}?", next_step="turnmill config schema")
     return UnknownName(what, key, types_of(section), next_step="turnmill config schema")
 
 

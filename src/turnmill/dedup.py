@@ -1,11 +1,14 @@
-"""Exact duplicates: which of several equal rows stays."""
+"""Duplicates: which of several rows that say the same stays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from turnmill.conversation import Conversation
+import xxhash
+
+from turnmill.conversation import Conversation, canonical_json
+from turnmill.split import normalised
 
 
 class Place(NamedTuple):
@@ -24,14 +27,16 @@ class Entry(NamedTuple):
     weights: str
     """`weights_key` of the row."""
     place: Place
+    exchange: str = ""
+    """`exchange_key` of the row."""
 
 
 class Loser(NamedTuple):
-    """A row that leaves, and the equal row that stays."""
+    """A row that leaves, and the row that stays for it."""
 
     entry: Entry
     winner: Entry
-    code: Literal["duplicate", "duplicate-other-weights"]
+    code: Literal["duplicate", "duplicate-other-weights", "duplicate-first-exchange"]
     """`duplicate-other-weights`: the model sees the same, but the loss is recorded differently."""
 
 
@@ -41,23 +46,69 @@ def weights_key(conversation: Conversation) -> str:
     return ",".join(map(repr, weights)) if any(weight != 1.0 for weight in weights) else ""
 
 
+def exchange_key(conversation: Conversation) -> str:
+    """32 hex digits of xxh3-128 over the first user text and the first assistant turn, calls included, normalised.
+
+    Empty where either is missing.
+    """
+    user = next((message.text for message in conversation.messages if message.role == "user"), None)
+    turn: list[str] = []
+    for message in conversation.messages:
+        if message.role == "assistant":
+            turn += [message.channel or "", message.recipient or "", normalised(message.text)]
+        elif turn:
+            break
+    if user is None or not turn:
+        return ""
+    return xxhash.xxh3_128_hexdigest(canonical_json([normalised(user), turn]))
+
+
 def exact_duplicates(entries: Iterable[Entry]) -> list[Loser]:
     """The rows whose id another row has, in the order of their places.
 
     The winner is the row of the lowest place, whatever order the rows come in, so shards of ids (all rows of an id
     in one shard) give the same losers as one pass.
     """
+    return [Loser(entry, winner, repeat_code(entry, winner)) for entry, winner in _losers(entries, lambda one: one.id)]
+
+
+def exchange_duplicates(entries: Iterable[Entry]) -> list[Loser]:
+    """The rows whose first exchange another row has, in the order of their places; the lowest place wins."""
+    known = (entry for entry in entries if entry.exchange)
+    losers = _losers(known, lambda one: one.exchange)
+    return [Loser(entry, winner, "duplicate-first-exchange") for entry, winner in losers]
+
+
+def duplicates(entries: Sequence[Entry], by: Sequence[str]) -> list[Loser]:
+    """The rows that leave under some ways of comparing, the strictest first; in the order of their places.
+
+    Args:
+        entries: all rows.
+        by: `exact`, `first-exchange`.
+    """
+    losers: list[Loser] = []
+    if "exact" in by:
+        losers += exact_duplicates(entries)
+    if "first-exchange" in by:
+        lost = {loser.entry.place for loser in losers}
+        losers += exchange_duplicates(entry for entry in entries if entry.place not in lost)
+    return sorted(losers, key=lambda loser: loser.entry.place)
+
+
+def repeat_code(entry: Entry, winner: Entry) -> Literal["duplicate", "duplicate-other-weights"]:
+    """The code of a row that has another's id."""
+    return "duplicate" if entry.weights == winner.weights else "duplicate-other-weights"
+
+
+def _losers(entries: Iterable[Entry], key: Callable[[Entry], str]) -> list[tuple[Entry, Entry]]:
+    """(loser, winner) of each row whose key a row of a lower place has."""
     winners: dict[str, Entry] = {}
     losers: list[Entry] = []
     for entry in entries:
-        winner = winners.setdefault(entry.id, entry)
+        winner = winners.setdefault(key(entry), entry)
         if entry.place < winner.place:
-            winners[entry.id], entry = entry, winner
-        if entry is not winners[entry.id]:
+            winners[key(entry)], entry = entry, winner
+        if entry is not winners[key(entry)]:
             losers.append(entry)
     losers.sort(key=lambda entry: entry.place)
-    return [_loser(entry, winners[entry.id]) for entry in losers]
-
-
-def _loser(entry: Entry, winner: Entry) -> Loser:
-    return Loser(entry, winner, "duplicate" if entry.weights == winner.weights else "duplicate-other-weights")
+    return [(entry, winners[key(entry)]) for entry in losers]

@@ -14,6 +14,7 @@ Anything else that is raised is a bug and keeps its traceback. A message says wh
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,11 @@ def quote(value: object, limit: int = MAX_QUOTED_CHARACTERS) -> str:
     """`repr` of a value, cut to `limit` characters."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def shell_word(value: object) -> str:
+    """A path or name as one word of a command to type."""
+    return shlex.quote(str(value))
 
 
 class TurnmillError(Exception):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from turnmill import smollm2
-from turnmill.errors import UnknownName, UsageError
+from turnmill.errors import UnknownName, UsageError, shell_word
 from turnmill.model_directory import AddedToken, ModelFiles, added_around, read_text
 from turnmill.options import Model
 from turnmill.stops import stops_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 ADDED_TOKEN_FLAGS = ("special", "normalized", "lstrip", "rstrip", "single_word")
-OWN_TEMPLATES = Path(__file__).parent / "render" / "templates"
+OWN_TEMPLATES = Path(__file__).parent / "rendering" / "templates"
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _directory(name: str) -> Path:
     if path.is_dir():
         return path
     if path.is_file():
-        raise UsageError(f"{name!r} is a file, expected a model directory", next_step=f"--template {name}")
+        raise UsageError(f"{name!r} is a file, expected a model directory", next_step=f"--template {shell_word(name)}")
     parent = path.parent
     beside = [str(parent / entry.name) for entry in parent.iterdir() if entry.is_dir()] if parent.is_dir() else []
     near = difflib.get_close_matches(str(path), [*beside, smollm2.NAME], n=1)
@@ -179,7 +179,7 @@ def _chosen_template(model: Model, templates: dict[str, str], files: ModelFiles)
         return templates["default"], files.template_origin
     if templates:
         message = f"{model.name_or_path} has several chat templates and no default: {', '.join(sorted(templates))}"
-        raise UsageError(message, next_step=f"--template {min(templates)}")
+        raise UsageError(message, next_step=f"--template {shell_word(min(templates))}")
     message = (
         f"{model.name_or_path} has no chat template (neither chat_template.jinja nor in tokenizer_config.json): "
         "name a file with --template FILE, or one of turnmill's own"

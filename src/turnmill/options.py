@@ -198,8 +198,9 @@ class Filter:
 class Dedup:
     """Which duplicates leave."""
 
-    by: tuple[Literal["exact"], ...] = ("exact",)
-    """`exact`: of rows with the same messages, tools and template arguments the first stays. `[]`: all stay."""
+    by: tuple[Literal["exact", "first-exchange"], ...] = ("exact",)
+    """`exact`: of rows with the same messages, tools and template arguments the first stays; `first-exchange`: of rows
+    whose first user text and first assistant turn are the same but for case and white space. `[]`: all stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,8 +239,9 @@ class Fit:
 
     max_tokens: int | None = None
     """Tokens; default min(4096, the model's context)."""
-    overflow: Literal["cut", "drop"] = "cut"
-    """End at the last whole trained turn that fits, or drop the row."""
+    overflow: Literal["cut", "drop", "continue"] = "cut"
+    """End at the last whole trained turn that fits; drop the row; or go on in further parts, which show what stands
+    before the first user message and the exchange before the cut as untrained context."""
 
 
 @dataclass(frozen=True, slots=True)

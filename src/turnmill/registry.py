@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from turnmill.errors import UnknownName, UsageError
+from turnmill.errors import UnknownName, UsageError, shell_word
 
 Plugin = TypeVar("Plugin")
 
@@ -93,7 +93,9 @@ class Registry(Generic[Plugin]):
     def _from_file(self, name: str) -> Plugin:
         path, _, attribute = name.rpartition(":")
         if not Path(path).is_file():
-            raise UsageError(f"no such plug-in file: {path!r} (expected PATH.py:NAME)", next_step=f"ls {path}")
+            raise UsageError(
+                f"no such plug-in file: {path!r} (expected PATH.py:NAME)", next_step=f"ls {shell_word(path)}"
+            )
         spec = importlib.util.spec_from_file_location(f"turnmill_plugin_{Path(path).stem}", path)
         if spec is None or spec.loader is None:
             raise UsageError(f"cannot load {path!r} as Python")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -220,3 +221,17 @@ def test_the_next_command_prepares_the_same_data(turnmill, rows) -> None:
     data = rows(chat("hi", "yo"))
     answer = turnmill("explain", data, "0", "--dialect", "openai", *SMOLLM2)
     assert answer.next_step == f"turnmill prepare {data} --dialect openai --model smollm2 --output out"
+
+
+def test_what_is_too_long_goes_on_in_further_parts(turnmill, write):
+    said = [("user", f"Question number {n}?") if n % 2 == 0 else ("assistant", f"Answer number {n}.") for n in range(8)]
+    messages = [{"role": "system", "content": "Be brief."}, *({"role": r, "content": c} for r, c in said)]
+    data = write("long.jsonl", json.dumps({"messages": messages}))
+    flags = ("--model", "smollm2", "--max-tokens", "55", "--fit.overflow", "continue", "--json")
+    found = turnmill("explain", data, "0", *flags).json
+    parts = found["examples"]
+    assert [part["part"] for part in parts] == list(range(len(parts))) != [0]
+    trained = [part["text"][s["start"] : s["end"]] for part in parts for s in part["spans"] if s["trained"]]
+    assert [text for text in trained if "Answer" in text] == [f"Answer number {n}." for n in (1, 3, 5, 7)]
+    assert all(part["text"].startswith("<|im_start|>system\nBe brief.") for part in parts)
+    assert {turn["message"] for turn in found["turns"] if turn["why"] == "trained"} == {2, 4, 6, 8}

@@ -49,7 +49,7 @@ def test_out_is_laid_out_as_documented(prepared_examples):
     sides = {f"{side}/{part}" for side in SIDES for part in ("examples", "plans", "packed")}
     assert places == {".", "quarantine", "duplicates", *sides, *(f"conversations/{side}" for side in SIDES)}
     top = {path.name for path in prepared_examples.folder.iterdir() if path.is_file()}
-    assert top == {"manifest.json", "report.json", "run.json"}
+    assert top == {"manifest.json", "report.html", "report.json", "run.json"}
 
 
 def test_the_manifest_lists_every_file(prepared_examples):

@@ -152,3 +152,22 @@ def test_a_step_folder_with_a_flipped_byte_is_not_published(turnmill, prepare, r
     assert answer.code == 4
     assert "train.arrow" in answer.err
     assert hashes(tmp_path / "out").items() >= before.items()
+
+
+def test_an_output_is_neither_data_nor_a_place_for_another_output(prepare, turnmill, chats, tmp_path):
+    data = chats("rows.jsonl", *numbered(3))
+    output = prepare(data).folder
+    as_data = turnmill("check", output)
+    assert (as_data.code, as_data.next_step) == (2, f"turnmill census {output}")
+    inside = turnmill("prepare", data, "--model", "smollm2", "--output", output / "more")
+    assert inside.code == 2
+    assert "lies inside" in inside.err
+    assert not (output / "more").exists()
+    assert "rows: 3 read" in turnmill("prepare", tmp_path, "--model", "smollm2", "--output", output).out
+
+
+def test_the_next_command_can_be_typed_whatever_the_path(turnmill, chats, tmp_path):
+    answer = turnmill(
+        "prepare", chats("rows.jsonl", *numbered(3)), "--model", "smollm2", "--output", tmp_path / "my out"
+    )
+    assert answer.next_step == f"turnmill explain '{tmp_path}/my out' 0"

@@ -44,7 +44,7 @@ CONTENTS = [
     ("empty.jsonl", b"", "empty.jsonl is empty"),
     ("blank.jsonl", b"\n \n\n", "blank.jsonl is empty"),
     ("utf16.jsonl", LINES.encode("utf-16"), "UTF-16 text; expected UTF-8"),
-    ("other.jsonl", b'{"prompt": "a", "answer": "b"}\n' * 3, "dialect"),
+    ("other.jsonl", b'{"left": "a", "right": "b"}\n' * 3, "dialect"),
     ("empty.json", b"[]", "empty.json is empty"),
 ]
 

@@ -217,3 +217,17 @@ def test_quarantine_keeps_the_row_and_its_place(prepare, chats):
     assert (left["source"], left["source_file"], left["source_line"]) == ("rows", "rows.jsonl", 2)
     assert (left["class"], left["code"], left["stage"]) == ("rejected", "blank-text", "check")
     assert json.loads(left["record"]) == BLANK
+
+
+def test_a_first_exchange_recorded_twice_stays_once_where_asked(turnmill, write, tmp_path):
+    ask = {"role": "user", "content": "What is a lathe?"}
+    answer = {"role": "assistant", "content": "It turns the work."}
+    more = [{"role": "user", "content": "And?"}, {"role": "assistant", "content": "That is all."}]
+    rows = [{"messages": [ask, answer]}, {"messages": [{**ask, "content": "what is a  lathe?"}, answer, *more]}]
+    data = write("twice.jsonl", "\n".join(map(json.dumps, rows)))
+    found = turnmill(
+        "prepare", data, "--model", "smollm2", "--output", tmp_path / "out", "--dedup.by", "[exact, first-exchange]",
+        "--json",
+    ).json  # fmt: skip
+    assert (found["rows"]["accepted"], found["rows"]["duplicates"]) == (1, 1)
+    assert found["codes"] == {"duplicate-first-exchange": 1}

@@ -15,8 +15,8 @@ from turnmill.dialects import Mapping, Reading, convert, dialects
 from turnmill.dialects.detect import detect
 from turnmill.errors import Rejected
 from turnmill.options import Loss, Render
-from turnmill.render.renderer import Renderer
 from turnmill.rendered import TRAINED_KINDS
+from turnmill.rendering.renderer import Renderer
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.tokenize import Row, Tokenizing
 

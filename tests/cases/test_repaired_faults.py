@@ -11,8 +11,8 @@ from turnmill.conversation import Checked
 from turnmill.dialects import Reading, convert, dialects
 from turnmill.errors import Rejected
 from turnmill.options import Render
-from turnmill.render.renderer import Renderer
 from turnmill.rendered import TRAINED_KINDS
+from turnmill.rendering.renderer import Renderer
 from turnmill.repairs import Mending
 from turnmill.repairs.mender import Mender
 

@@ -16,7 +16,7 @@ def test_help_lists_every_verb_with_its_first_line(turnmill) -> None:
     answer = turnmill("--help")
     assert answer.code == 0
     assert "config  " in answer.out
-    assert "Show the effective config, or what a config file may hold." in answer.out
+    assert "Show the effective config, its schema, or import another tool's." in answer.out
 
 
 def test_version(turnmill) -> None:
@@ -58,6 +58,14 @@ def test_a_usage_error_ends_with_the_next_command(turnmill, arguments, message, 
 )
 def test_a_flag_as_next_step_completes_the_command_line(next_step, command) -> None:
     assert whole_command(next_step, ["explain", "my rows.jsonl", "3"]) == command
+
+
+@pytest.mark.parametrize("typed", [["--model", "nosuch"], ["--model=nosuch"]])
+def test_a_flag_as_next_step_takes_the_place_of_the_faulty_one(typed) -> None:
+    assert (
+        whole_command("--model smollm2", ["prepare", "a", *typed, "--json"])
+        == "turnmill prepare a --json --model smollm2"
+    )
 
 
 def test_a_closed_pipe_is_quiet() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -102,3 +103,11 @@ def test_what_can_be_written_can_be_read():
     writer_of("openai")
     assert set(writers) <= set(NAMES)
     assert all(writer.__doc__ for writer in writers.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_page_of_dialects_has_it(name):
+    writer_of("openai")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "dialects.md").read_text("utf-8")
+    (line,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+    assert line.split(" | ")[-1].startswith("yes") == (name in writers)

@@ -6,7 +6,7 @@ import pytest
 
 from turnmill.contract.definitions import defined_tools, enveloped
 from turnmill.conversation import Conversation, Message
-from turnmill.render.form import Form, write
+from turnmill.rendering.form import Form, write
 
 SCHEMA = {"type": "object", "properties": {}}
 FUNCTION = {"name": "f", "description": "d", "parameters": SCHEMA}

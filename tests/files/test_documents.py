@@ -1,6 +1,6 @@
 import json
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from turnmill.files.documents import split_array, split_concatenated
@@ -42,6 +42,7 @@ def test_values_one_after_another_are_found_wherever_chunks_end(elements, indent
 
 
 @given(st.binary(max_size=60), st.integers(1, 20))
+@example(b"\0" * 31, 1)
 @settings(deadline=None)
 def test_no_bytes_break_the_splitters(content: bytes, size: int) -> None:
     for split in (split_array, split_concatenated):

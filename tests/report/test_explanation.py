@@ -9,6 +9,7 @@ from turnmill.rendered import KINDS, Example, Loss, Rendered, Run, Span
 from turnmill.report.colours import COLOURS, MEANINGS, showable
 from turnmill.report.explanation import explain_accepted, explain_left
 from turnmill.report.html import pieces
+from turnmill.tokens.fit import Part, Stretch
 from turnmill.tokens.loss import Policy
 
 TEXT = "S|hi|yo.|"
@@ -23,12 +24,13 @@ SPANS = (Span(0, 2, NOT_RECORDED, "system"), Span(2, 5, 0, "user"), Span(5, 7, 1
 RENDERED = Rendered(TEXT, (*SPANS, Span(8, 9, 1, "frame")), (5,), ((3, 6),))
 
 
-def example(*ends: int, weights: tuple[float, ...]) -> Example:
+def parts(*ends: int, weights: tuple[float, ...]) -> list[Part]:
     runs = [Run(end, 1, "answer", weight) for end, weight in zip(ends, weights, strict=True)]
-    return Example("", 0, "", "", 1, list(range(10, 10 + ends[-1])), runs, [ends[-1]])
+    made = Example("", 0, "", "", 1, list(range(10, 10 + ends[-1])), runs, [ends[-1]])
+    return [Part(made, (Stretch(0, ends[-1]),))]
 
 
-def explained(tokenized: tuple[Example, np.ndarray] | None = None):
+def explained(tokenized: tuple[list[Part], np.ndarray] | None = None):
     return explain_accepted(3, "a: b:1", CONVERSATION, RENDERED, Policy(CONVERSATION, Loss()), tokenized)
 
 
@@ -40,7 +42,7 @@ def test_messages_outside_the_list_have_no_number_and_no_turn() -> None:
 
 def test_the_example_ends_with_its_last_token() -> None:
     offsets = np.array([[0, 5], [5, 7], [7, 8], [8, 9]])
-    (shown,) = explained((example(1, 3, weights=(0, 1)), offsets)).examples
+    (shown,) = explained((parts(1, 3, weights=(0, 1)), offsets)).examples
     assert (shown.text, shown.spans[-1].end) == ("S|hi|yo.", 8)
     assert (shown.labels, shown.weights) == ((-100, 11, 12), (0.0, 1.0, 1.0))
     assert [token.text for token in shown.tokens] == ["S|hi|", "yo", "."]
@@ -48,13 +50,13 @@ def test_the_example_ends_with_its_last_token() -> None:
 
 def test_a_span_in_which_no_token_trains_does_not_train() -> None:
     offsets = np.array([[0, 6], [6, 7], [7, 8]])  # the first token lies across the header and the answer
-    found = explained((example(1, 2, 3, weights=(0, 0, 1)), offsets))
+    found = explained((parts(1, 2, 3, weights=(0, 0, 1)), offsets))
     assert [span.trained for span in found.spans] == [False, False, False, True, False]
 
 
 def test_bytes_of_one_character_show_it_once() -> None:
     offsets = np.array([[0, 5], [5, 6], [5, 6], [6, 8]])
-    (shown,) = explained((example(1, 4, weights=(0, 1)), offsets)).examples
+    (shown,) = explained((parts(1, 4, weights=(0, 1)), offsets)).examples
     assert [token.text for token in shown.tokens] == ["S|hi|", "y", "", "o."]
 
 

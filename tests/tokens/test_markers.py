@@ -2,7 +2,7 @@ import pytest
 
 from turnmill.errors import UsageError
 from turnmill.models import open_template
-from turnmill.render.renderer import Renderer
+from turnmill.rendering.renderer import Renderer
 from turnmill.tokens.markers import check_markers, turn_markers
 
 BRACKETS = (

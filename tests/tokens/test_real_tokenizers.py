@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 from turnmill.dialects import Reading, convert, dialects
 from turnmill.models import open_model
 from turnmill.options import Loss, Model, Render
-from turnmill.render.form import write
+from turnmill.rendering.form import write
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.labels import IGNORE, labels
 from turnmill.tokens.tokenize import Row, Tokenizing

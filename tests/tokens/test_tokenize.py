@@ -11,8 +11,8 @@ from tokenizers_of_tests import MARKERS, TAGS, word_piece_like
 from turnmill.conversation import Conversation, Message
 from turnmill.errors import Rejected
 from turnmill.options import Loss
-from turnmill.render.renderer import Renderer
-from turnmill.render.samples import conversation, sample
+from turnmill.rendering.renderer import Renderer
+from turnmill.rendering.samples import conversation, sample
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.labels import IGNORE, labels, loss_weights
 from turnmill.tokens.tokenize import Row, Tokenizing

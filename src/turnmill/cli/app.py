@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import click
 
-from turnmill import __version__, cli
+from turnmill import cli
 from turnmill.errors import TurnmillError, UnknownName
 
 INTERRUPTED = 130
@@ -53,7 +53,7 @@ def _summaries() -> dict[str, str]:
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="turnmill", message="%(prog)s %(version)s")
+@click.version_option(package_name="turnmill", prog_name="turnmill", message="%(prog)s %(version)s")
 def verbs() -> None:
     """Turns chat data in any dialect into training data a language model can be trusted to learn from."""
 
@@ -88,10 +88,21 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def whole_command(next_step: str | None, arguments: Sequence[str]) -> str | None:
-    """The next command; where the error only knows a flag, this command line with that flag (the last one wins)."""
+    """The next command; where the error only knows a flag, this command line with that flag."""
     if next_step is None or not next_step.startswith("--"):
         return next_step
-    return f"turnmill {shlex.join(arguments)} {next_step}"
+    flag = next_step.partition(" ")[0]
+    return f"turnmill {shlex.join(_without(flag, arguments))} {next_step}"
+
+
+def _without(flag: str, arguments: Sequence[str]) -> list[str]:
+    """The arguments without a flag and its value."""
+    kept: list[str] = []
+    for place, argument in enumerate(arguments):
+        is_value = place > 0 and arguments[place - 1] == flag
+        if not (is_value or argument == flag or argument.startswith(f"{flag}=")):
+            kept.append(argument)
+    return kept
 
 
 def _fail(message: str, next_step: str | None, exit_code: int) -> int:

@@ -10,7 +10,7 @@ import click
 
 from turnmill.cli.arguments import Invocation, configured
 from turnmill.cli.output import console, next_step, notice, progress, write_json
-from turnmill.errors import UsageError
+from turnmill.errors import UsageError, shell_word
 
 if TYPE_CHECKING:
     from turnmill.verbs.read import OpenSource
@@ -35,7 +35,7 @@ def command(call: Invocation, html: str | None) -> None:
     out = console()
     for line in census_lines(found):
         out.print(line, soft_wrap=False)
-    next_step(_prepare(call) if folder is None else f"turnmill explain {folder} 0")
+    next_step(_prepare(call) if folder is None else f"turnmill explain {shell_word(folder)} 0")
 
 
 def _prepared(call: Invocation) -> Path | None:

@@ -10,6 +10,7 @@ import click
 
 from turnmill.cli.arguments import Invocation, configured
 from turnmill.cli.output import console, next_step, notice, write_json
+from turnmill.errors import shell_word
 
 if TYPE_CHECKING:
     from turnmill.report.explanation import Explanation
@@ -34,7 +35,9 @@ def command(call: Invocation, html: Path | None) -> None:
     else:
         _write_page(explanations, html, f"turnmill explain {call.data} {selection.text}")
     if prepared_folder(config) is None:
-        next_step(f"turnmill prepare {call.data} --model {config.model.name_or_path or 'smollm2'} --output out")
+        next_step(
+            f"turnmill prepare {call.data} --model {shell_word(config.model.name_or_path or 'smollm2')} --output out"
+        )
     else:
         next_step(f"turnmill quarantine show {call.data}")
 

@@ -12,6 +12,7 @@ import click
 
 from turnmill.cli.arguments import TYPED, Invocation, configured
 from turnmill.cli.output import next_step, notice, progress, write, write_json
+from turnmill.errors import shell_word
 
 
 @configured()
@@ -102,4 +103,4 @@ def _answer(call: Invocation, answer: dict[str, Any], prepared: Any) -> None:
         write("codes: " + (", ".join(f"{count:,} {code}" for code, count in answer["codes"].items()) or "none"))
         if prepared.pack.results[0].extra["weighted"]:
             notice("warning: some loss weights are neither 0 nor 1: `loss_weights` is written, and TRL ignores it")
-    next_step(f"turnmill explain {answer['output']} 0")
+    next_step(f"turnmill explain {shell_word(answer['output'])} 0")

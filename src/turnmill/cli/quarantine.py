@@ -11,6 +11,7 @@ import click
 
 from turnmill.cli.arguments import OVERRIDES, ConfiguredCommand
 from turnmill.cli.output import next_step, write, write_json, write_table
+from turnmill.errors import shell_word
 
 if TYPE_CHECKING:
     from turnmill.verbs.quarantine import Wanted
@@ -62,7 +63,7 @@ def show(folder: Path, limit: int | None, as_json: bool, **chosen: Any) -> None:
         hidden = sum(counts.values()) - (limit or SHOWN_ROWS)
         if hidden > 0:
             write(f"and {hidden:,} more (--limit)")
-    next_step(f"turnmill quarantine export {folder} --to mend.jsonl{_flags(wanted)}")
+    next_step(f"turnmill quarantine export {shell_word(folder)} --to mend.jsonl{_flags(wanted)}")
 
 
 def _write_summary(counts: dict[tuple[str, str, str], int]) -> None:
@@ -91,7 +92,7 @@ def export(folder: Path, target: Path, as_json: bool, **chosen: Any) -> None:
 
     count = quarantine.export(folder, quarantine.Wanted(**chosen), target)
     write_json({"rows": count, "to": str(target)}) if as_json else write(f"{target}: {count:,} rows")
-    next_step(f"turnmill check {target}")
+    next_step(f"turnmill check {shell_word(target)}")
 
 
 @click.command(cls=ConfiguredCommand, options_metavar="[OPTIONS] [--section.field VALUE]...")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnmill.cli.output import next_step, write, write_json, write_table
+from turnmill.errors import shell_word
 
 if TYPE_CHECKING:
     from turnmill.verbs.template import TemplateReport
@@ -37,8 +38,8 @@ def check(target: str, template: str | None, special_tokens: str | None, as_json
         write_json(report.as_json())
     else:
         _write_report(report)
-    chosen = f"--model {target}" if report.model.tokenizer_path else f"--template {target}"
-    next_step(f"turnmill explain DATA 0 {chosen}" + (f" --template {template}" if template else ""))
+    chosen = f"--model {shell_word(target)}" if report.model.tokenizer_path else f"--template {shell_word(target)}"
+    next_step(f"turnmill explain DATA 0 {chosen}" + (f" --template {shell_word(template)}" if template else ""))
 
 
 def _variables(text: str | None) -> dict[str, str]:

@@ -65,4 +65,10 @@ LEAVING: dict[str, Code] = {
         'two equal rows, one with `"weight": 0`',
         "See which weights are meant; put the source that has them first.",
     ),
+    "duplicate-first-exchange": Code(
+        "dedup",
+        "An earlier row has the same first user text and first assistant turn, but for case and white space.",
+        "one conversation, recorded twice at different lengths",
+        "Nothing, or take `first-exchange` out of `dedup.by`; put the source with the longer rows first.",
+    ),
 }

@@ -66,6 +66,12 @@ RENDERING: dict[str, Code] = {
         "A template that prints the turns in another order.",
         "Report the template; use another with `--template`.",
     ),
+    "writers-mixed": Code(
+        "render",
+        "The template makes one text of several messages in a way that hides who wrote which part.",
+        "`'%s %s' % (messages[0].content, messages[1].content)`",
+        "Report the template; use another with `--template`.",
+    ),
     "no-trainable-tokens": Code(
         "tokenize",
         "Nothing of the row trains under its weights and the loss options.",

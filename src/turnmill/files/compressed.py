@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from turnmill.errors import Rejected, UsageError
+from turnmill.errors import Rejected, UsageError, shell_word
 from turnmill.files.record import Compression
 from turnmill.files.storage import CHUNK_BYTES, chunks
 
@@ -48,7 +48,7 @@ def detect(head: bytes, path: str) -> Compression:
     """
     for magic, (what, command) in _FOREIGN.items():
         if head.startswith(magic):
-            step = f"{command} {path}" if command else None
+            step = f"{command} {shell_word(path)}" if command else None
             raise UsageError(f"{path} is {what}; expected JSON text or Parquet, plain, gzip or zstd", next_step=step)
     if head[1:4] == _SKIPPABLE_FRAME and 0x50 <= head[0] <= 0x5F:
         return "zstd"

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from turnmill.errors import UsageError
+from turnmill.errors import UsageError, shell_word
 
 _PLACE_IS_AT_FAULT = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR,
@@ -31,7 +31,9 @@ def writing(place: str | Path) -> Iterator[None]:
             raise
         where = problem.filename or place
         reason = os.strerror(problem.errno)
-        raise UsageError(f"cannot write {where}: {reason}", next_step=f"df -h {_existing(Path(place))}") from problem
+        raise UsageError(
+            f"cannot write {where}: {reason}", next_step=f"df -h {shell_word(_existing(Path(place)))}"
+        ) from problem
 
 
 def _existing(place: Path) -> Path:

@@ -177,7 +177,8 @@ class _Value:
         if not was_too_large:
             self._parts.append(part)
             if self._length > self._limit:
-                self._parts = [self.raw[:KEPT_OF_TOO_LARGE]]
+                kept = min(KEPT_OF_TOO_LARGE, self._limit + 1)  # the same bytes however the stream is cut
+                self._parts = [self.raw[:kept]]
 
     def _end_of_nested(self, data: bytes, position: int) -> tuple[int, bool]:
         """Index behind the value and True, or the end of the data and False; remembers where in a value that is."""

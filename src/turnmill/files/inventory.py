@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from turnmill.conversation import Json
-from turnmill.errors import StaleError, UsageError
+from turnmill.errors import StaleError, UsageError, shell_word
 from turnmill.files.storage import sha256_of
 
 MANIFEST = "manifest.json"
@@ -76,13 +76,17 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes())
     except (FileNotFoundError, NotADirectoryError) as problem:
-        raise UsageError(f"{folder} is no prepared folder: it has no {MANIFEST}", next_step=f"ls {folder}") from problem
+        raise UsageError(
+            f"{folder} is no prepared folder: it has no {MANIFEST}", next_step=f"ls {shell_word(folder)}"
+        ) from problem
     except msgspec.DecodeError as problem:
-        raise StaleError(f"{folder / MANIFEST} is damaged: {problem}", next_step=f"rm -r {folder}") from problem
+        raise StaleError(
+            f"{folder / MANIFEST} is damaged: {problem}", next_step=f"ls -l {shell_word(folder)}"
+        ) from problem
     if not (
         isinstance(manifest, dict) and "turnmill" in _made_by(manifest) and isinstance(manifest.get("files"), list)
     ):
-        raise StaleError(f"{folder / MANIFEST} was not written by turnmill", next_step=f"ls {folder}")
+        raise StaleError(f"{folder / MANIFEST} was not written by turnmill", next_step=f"ls {shell_word(folder)}")
     return manifest
 
 
@@ -107,8 +111,13 @@ def verify(folder: Path, *, whole: bool = True) -> dict[str, Any]:
     changed = [f"{entry.path} ({what})" for entry in entries if (what := _change(folder, entry, whole))]
     if changed:
         named = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")
-        raise StaleError(f"{folder} is not what its {MANIFEST} lists: {named}", next_step=f"rm -r {folder}")
+        raise StaleError(f"{folder} is not what its {MANIFEST} lists: {named}", next_step=_remade(folder, manifest))
     return manifest
+
+
+def _remade(folder: Path, manifest: dict[str, Any]) -> str:
+    """How a changed folder is made anew: a step's is thrown away; OUT may hold what its owner wants to look at."""
+    return f"rm -r {shell_word(folder)}" if "step" in manifest else f"ls -l {shell_word(folder)}"
 
 
 def _change(folder: Path, entry: FileEntry, whole: bool) -> str | None:
@@ -126,7 +135,5 @@ def made_by() -> dict[str, str]:
     import platform
     from importlib import metadata
 
-    from turnmill import __version__
-
-    packages = ("jinja2", "msgspec", "numpy", "pyarrow", "tokenizers", "xxhash")
-    return {"turnmill": __version__, "python": platform.python_version(), **{n: metadata.version(n) for n in packages}}
+    packages = ("turnmill", "jinja2", "msgspec", "numpy", "pyarrow", "tokenizers", "xxhash")
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in packages}}

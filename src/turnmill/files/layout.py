@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from turnmill.errors import UsageError
+from turnmill.errors import UsageError, shell_word
 from turnmill.files.record import Layout
 
 HEAD_BYTES = 1 << 18
@@ -34,7 +34,7 @@ def layout_of(head: bytes, path: str) -> Layout:
         return "parquet"
     for mark, encoding in _MARKS.items():
         if head.startswith(mark):
-            step = f"iconv -f {encoding} -t UTF-8 {path} > {path}.utf8"
+            step = f"iconv -f {encoding} -t UTF-8 {shell_word(path)} > {shell_word(f'{path}.utf8')}"
             raise UsageError(f"{path} is {encoding} text; expected UTF-8", next_step=step)
     text = head.removeprefix(UTF8_MARK).decode("utf-8", errors="replace").lstrip(_SPACE)
     if not text.startswith(("{", "[")):

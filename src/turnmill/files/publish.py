@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from turnmill.conversation import Json
-from turnmill.errors import UsageError
+from turnmill.errors import UsageError, shell_word
 from turnmill.files.disk import beside, link_or_copy, sync_names, sync_tree, write_whole, writing
 from turnmill.files.inventory import MANIFEST, inventory, is_published, json_file, made_by
 
@@ -54,7 +54,7 @@ def claim(output: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
 
 
 def _taken(output: Path, owner: Path, wait_s: float) -> UsageError:
-    name, look = "another process", f"ls -l {owner.parent}"
+    name, look = "another process", f"ls -l {shell_word(owner.parent)}"
     with suppress(OSError, ValueError):
         number = int(owner.read_text())
         name, look = f"process {number}", f"ps -p {number}"
@@ -65,15 +65,20 @@ def refuse_foreign(output: Path) -> None:
     """Refuse a place that holds something turnmill did not publish.
 
     Raises:
-        UsageError: a file, or a folder that is not empty and has no manifest of turnmill's.
+        UsageError: a file, a folder that is not empty and has no manifest of turnmill's, or a place inside another that
+            has one.
     """
+    around = next((folder for folder in output.parents if is_published(folder)), None)
+    if around is not None:
+        what = f"{output} lies inside {around}, which turnmill published and would replace whole; choose another place"
+        raise UsageError(what, next_step=f"ls {shell_word(around)}")
     if not output.exists() or is_published(output):
         return
     if not output.is_dir():
-        raise UsageError(f"{output} is a file; expected a folder, or nothing", next_step=f"ls -l {output}")
+        raise UsageError(f"{output} is a file; expected a folder, or nothing", next_step=f"ls -l {shell_word(output)}")
     if any(output.iterdir()):
         what = f"{output} holds files that turnmill did not write; expected nothing, or an earlier output"
-        raise UsageError(what, next_step=f"ls {output}")
+        raise UsageError(what, next_step=f"ls {shell_word(output)}")
 
 
 def publish(

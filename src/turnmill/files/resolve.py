@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from turnmill.errors import UsageError
+from turnmill.errors import UsageError, shell_word
 from turnmill.files.disk import writing
+from turnmill.files.inventory import is_published
 from turnmill.files.storage import filesystem, is_url
 
 STDIN = "-"
@@ -30,7 +31,8 @@ def resolve(data: Sequence[str]) -> list[tuple[str, str]]:
     """The files of a source in order: path or URL, and name relative to the source's root.
 
     The root is what the given directories, globs' fixed parts and files' directories have in common. A directory gives
-    its files with a known suffix, recursively and sorted, without what begins with a dot; standard input is written to
+    its files with a known suffix, recursively and sorted, without what begins with a dot or turnmill has published;
+    standard input is written to
     a temporary file first.
 
     Raises:
@@ -70,11 +72,16 @@ def _common_root(roots: list[str]) -> str:
 
 def _local_files(item: str) -> list[str]:
     if os.path.isdir(item):
+        if is_published(Path(item)):
+            what = f"{item} is what turnmill prepared, not chat data; name the data that it was made of"
+            raise UsageError(what, next_step=f"turnmill census {shell_word(item)}")
         return _files_below(item)
     if os.path.exists(item):
         return [item]
     if not glob.has_magic(item):
-        raise UsageError(f"no such file or directory: {item}", next_step=f"ls {os.path.dirname(item) or '.'}")
+        raise UsageError(
+            f"no such file or directory: {item}", next_step=f"ls {shell_word(os.path.dirname(item) or '.')}"
+        )
     matches = sorted(glob.glob(item, recursive=True))
     files = [path for path in matches if os.path.isfile(path)]
     if not files:
@@ -85,17 +92,17 @@ def _local_files(item: str) -> list[str]:
 def _files_below(directory: str) -> list[str]:
     found: list[str] = []
     for folder, folders, names in os.walk(directory, onerror=_refuse):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        folders[:] = [name for name in folders if not (name.startswith(".") or is_published(Path(folder, name)))]
         found += [os.path.join(folder, name) for name in names if not name.startswith(".") and _SUFFIX.search(name)]
     if not found:
         what = f"no data file in {directory}; expected files that end with {SUFFIXES}"
-        raise UsageError(what, next_step=f"ls -R {directory}")
+        raise UsageError(what, next_step=f"ls -R {shell_word(directory)}")
     return sorted(found, key=lambda path: path.split(os.sep))
 
 
 def _refuse(problem: OSError) -> None:
     raise UsageError(
-        f"cannot read {problem.filename}: {problem.strerror}", next_step=f"ls -ld {problem.filename}"
+        f"cannot read {problem.filename}: {problem.strerror}", next_step=f"ls -ld {shell_word(problem.filename)}"
     ) from problem
 
 

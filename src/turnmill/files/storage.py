@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, cast
 
-from turnmill.errors import UsageError
+from turnmill.errors import UsageError, shell_word
 
 CHUNK_BYTES = 1 << 20
 """Bytes that are read from a file at a time."""
@@ -66,7 +66,7 @@ def size(path: str) -> int:
 def unreadable(path: str, problem: OSError) -> UsageError:
     """The error of a file that exists but cannot be read, or does not exist."""
     reason = problem.strerror or str(problem)
-    return UsageError(f"cannot read {path}: {reason}", next_step=f"ls -l {path}")
+    return UsageError(f"cannot read {path}: {reason}", next_step=f"ls -l {shell_word(path)}")
 
 
 def chunks(file: BinaryIO, end: int | None = None) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from turnmill.conversation import NOT_RECORDED, Conversation, Json
 from turnmill.errors import Rejected
 from turnmill.rendered import Example, Kind, Rendered, Span
+from turnmill.tokens.fit import Part
 from turnmill.tokens.labels import labels, loss_weights
 from turnmill.tokens.loss import Policy
 
@@ -118,9 +119,9 @@ def explain_accepted(
     conversation: Conversation,
     rendered: Rendered,
     policy: Policy,
-    tokenized: tuple[Example, NDArray[np.int64]] | None,
+    tokenized: tuple[Sequence[Part], NDArray[np.int64]] | None,
 ) -> Explanation:
-    """A row that gave an example.
+    """A row that gave an example, or several parts of one.
 
     Args:
         row: its number.
@@ -128,20 +129,20 @@ def explain_accepted(
         conversation: the row.
         rendered: its whole text.
         policy: its loss.
-        tokenized: the example, and the characters [start, end) of each token of the whole text, (tokens, 2) with at
-            least the example's; None without a tokenizer.
+        tokenized: the parts, and the characters [start, end) of each token of the whole text, (tokens, 2); None
+            without a tokenizer.
     """
-    weights = [policy.weight(span) for span in rendered.spans]
-    kept = len(rendered.text)
-    if tokenized is not None:
-        example, offsets = tokenized
-        kept = int(offsets[len(example.input_ids) - 1, 1])
-        weights = _weights_of_tokens(rendered.spans, weights, example, offsets)
+    wanted = [policy.weight(span) for span in rendered.spans]
+    if tokenized is None:
+        kept, weights = [(0, len(rendered.text))], wanted
+        shown = [ExplainedExample(0, rendered.text, _explained_spans(rendered.spans, wanted))]
+    else:
+        views = [_View(rendered, part, tokenized[1]) for part in tokenized[0]]
+        of_parts = [view.weights(wanted) for view in views]
+        weights = [max(of_span) for of_span in zip(*of_parts, strict=True)]
+        kept = [stretch for view in views for stretch in view.characters]
+        shown = [view.shown(of_part) for view, of_part in zip(views, of_parts, strict=True)]
     spans = _explained_spans(rendered.spans, weights)
-    kept_spans = tuple(msgspec.structs.replace(span, end=min(span.end, kept)) for span in spans if span.start < kept)
-    shown = ExplainedExample(0, rendered.text[:kept], kept_spans)
-    if tokenized is not None:
-        shown = _with_tokens(shown, *tokenized)
     return Explanation(
         row=row,
         id=conversation.id,
@@ -150,7 +151,7 @@ def explain_accepted(
         spans=spans,
         weights=tuple(weights),
         turns=_turns(conversation, rendered, policy, kept),
-        examples=(shown,),
+        examples=tuple(shown),
         control_hits=rendered.control_hits,
         roles=roles_of(conversation),
     )
@@ -197,17 +198,46 @@ def roles_of(conversation: Conversation) -> dict[int, str]:
     return dict(sorted(roles.items()))
 
 
-def _weights_of_tokens(
-    spans: Sequence[Span], weights: Sequence[float], example: Example, offsets: NDArray[np.int64]
-) -> list[float]:
-    """The weights of the tokens in each span, 0 where none trains: behind a cut, or across a border."""
-    count = len(example.input_ids)
-    of_tokens = loss_weights([run.end for run in example.runs], [run.weight for run in example.runs])
-    starts, ends = offsets[:count, 0], offsets[:count, 1]
-    return [
-        float(of_tokens[(starts < span.end) & (ends > span.start)].max(initial=0.0)) if weight > 0 else 0.0
-        for span, weight in zip(spans, weights, strict=True)
-    ]
+class _View:
+    """One part of an example over the text it comes from.
+
+    Attributes:
+        characters: the stretches [start, end) of the text that it holds.
+    """
+
+    def __init__(self, rendered: Rendered, part: Part, offsets: NDArray[np.int64]) -> None:
+        self._rendered, self._example = rendered, part.example
+        places = np.concatenate([np.arange(stretch.start, stretch.end) for stretch in part.stretches])
+        self._offsets = offsets[places]
+        self.characters = [
+            (int(offsets[start, 0]) if start else 0, int(offsets[end - 1, 1])) for start, end, _ in part.stretches
+        ]
+
+    def weights(self, wanted: Sequence[float]) -> list[float]:
+        """The weights of the tokens in each span, 0 where none trains: cut off, context, or across a border."""
+        runs = self._example.runs
+        of_tokens = loss_weights([run.end for run in runs], [run.weight for run in runs])
+        starts, ends = self._offsets[:, 0], self._offsets[:, 1]
+        return [
+            float(of_tokens[(starts < span.end) & (ends > span.start)].max(initial=0.0)) if weight > 0 else 0.0
+            for span, weight in zip(self._rendered.spans, wanted, strict=True)
+        ]
+
+    def shown(self, weights: Sequence[float]) -> ExplainedExample:
+        """The part's own text, spans and tokens."""
+        text = "".join(self._rendered.text[start:end] for start, end in self.characters)
+        spans = tuple(self._spans(_explained_spans(self._rendered.spans, weights)))
+        shown = ExplainedExample(self._example.part, text, spans)
+        return _with_tokens(shown, self._example, self._rendered.text, self._offsets)
+
+    def _spans(self, spans: Sequence[ExplainedSpan]) -> Iterator[ExplainedSpan]:
+        shift = 0
+        for low, high in self.characters:
+            for span in spans:
+                if span.start < high and span.end > low:
+                    start, end = max(span.start, low) - low + shift, min(span.end, high) - low + shift
+                    yield msgspec.structs.replace(span, start=start, end=end)
+            shift += high - low
 
 
 def _explained_spans(spans: Sequence[Span], weights: Sequence[float]) -> tuple[ExplainedSpan, ...]:
@@ -221,7 +251,7 @@ def _recorded(message: int) -> int | None:
     return None if message == NOT_RECORDED else message
 
 
-def _with_tokens(shown: ExplainedExample, example: Example, offsets: NDArray[np.int64]) -> ExplainedExample:
+def _with_tokens(shown: ExplainedExample, example: Example, text: str, offsets: NDArray[np.int64]) -> ExplainedExample:
     ends, run_weights = [run.end for run in example.runs], [run.weight for run in example.runs]
     ids = tuple(example.input_ids)
     found = labels(example.input_ids, ends, run_weights).tolist()
@@ -232,21 +262,23 @@ def _with_tokens(shown: ExplainedExample, example: Example, offsets: NDArray[np.
         if number >= ends[run]:
             run += 1
         start, end = offsets[number].tolist()
-        text = shown.text[max(start, seen) : end]
+        own = text[max(start, seen) : end]
         seen = max(seen, end)
         owner = example.runs[run]
-        tokens.append(ExplainedToken(text, token, found[number], weights[number], _recorded(owner.message), owner.kind))
+        tokens.append(ExplainedToken(own, token, found[number], weights[number], _recorded(owner.message), owner.kind))
     return msgspec.structs.replace(
         shown, input_ids=ids, labels=tuple(found), weights=tuple(weights), tokens=tuple(tokens)
     )
 
 
-def _turns(conversation: Conversation, rendered: Rendered, policy: Policy, kept: int) -> tuple[ExplainedTurn, ...]:
+def _turns(
+    conversation: Conversation, rendered: Rendered, policy: Policy, kept: Sequence[tuple[int, int]]
+) -> tuple[ExplainedTurn, ...]:
     """Why each recorded message does or does not train."""
     turns: list[ExplainedTurn] = []
     for message in roles_of(conversation):
         spans = [span for span in rendered.spans if span.message == message]
-        is_cut = bool(spans) and all(span.start >= kept for span in spans)
+        is_cut = bool(spans) and not any(span.start < end and span.end > start for span in spans for start, end in kept)
         why = policy.why(message, [span.kind for span in spans], is_cut=is_cut)
         turns.append(ExplainedTurn(message, why == "trained", why))
     return tuple(turns)

@@ -124,7 +124,10 @@ def _tokens(example: ExplainedExample, console: Console) -> None:
         return
     trained = sum(token.weight > 0 for token in example.tokens)
     console.print(
-        Text(f"{len(example.tokens):,} tokens, {trained:,} trained; label = the id behind each token, or -100")
+        Text(
+            f"part {example.part}: {len(example.tokens):,} tokens, {trained:,} trained; "
+            "label = the id behind each token, or -100"
+        )
     )
     start = 0
     for (message, kind, weight), run in groupby(example.tokens, key=lambda one: (one.message, one.kind, one.weight)):

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from turnmill.errors import UsageError
-from turnmill.render.markers import TAG_LIKE
-from turnmill.render.probe import Probe
+from turnmill.rendering.markers import TAG_LIKE
+from turnmill.rendering.probe import Probe
 
 BRACKETED = re.compile(r"\[/?[A-Z_]+\]")
 """`[INST]`: the makers of older models trained these as plain text."""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 
 from turnmill.conversation import Checked
-from turnmill.dedup import weights_key
+from turnmill.dedup import exchange_key, weights_key
 from turnmill.errors import Rejected, StaleError
 from turnmill.files.inventory import MANIFEST, is_published, verify
 from turnmill.models import open_model
 from turnmill.options import Source
-from turnmill.rendered import Example, Kind, Loss
+from turnmill.rendered import Kind, Loss
 from turnmill.report.census import SAMPLES_PER_SOURCE, SourceCensus, Unit, census
 from turnmill.tokens.loss import Policy
 from turnmill.verbs.check import outcomes, tasks_of
@@ -39,11 +39,13 @@ class Stretch(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """One example as the census counts it."""
+    """One row's examples as the census counts them."""
 
     stretches: list[Stretch]
     turns: int
     sample: Callable[[], dict[str, Any]]
+    lengths: list[int]
+    """Of each example."""
 
 
 class Engine(Protocol):
@@ -103,10 +105,10 @@ class TokenEngine:
     def run(self, rows: list[Checked], recipe: Recipe) -> Iterator[Measured | Rejected]:
         """Each row's example, or why it has none, in order."""
         for made in self._line.run(rows, recipe):
-            if made.example is None:
-                yield made.fault or Rejected("no-trainable-tokens", "no example")
+            if made.parts:
+                yield self._measured(made)
             else:
-                yield self._measured(made, made.example)
+                yield made.fault or Rejected("no-trainable-tokens", "no example")
 
     def counts(self) -> Counter[str]:
         """What was done to rows since this was asked last."""
@@ -114,14 +116,16 @@ class TokenEngine:
         self._line.clear()
         return counts
 
-    def _measured(self, made: Made, example: Example) -> Measured:
+    def _measured(self, made: Made) -> Measured:
         stretches: list[Stretch] = []
-        start = 0
-        for run in example.runs:
-            stretches.append(Stretch(run.kind, run.end - start, run.weight > 0))
-            start = run.end
-        turns = len(example.turn_ends)
-        return Measured(stretches, turns, lambda: sample_of(made, self._line.tokenizer))
+        for example, _ in made.parts:
+            start = 0
+            for run in example.runs:
+                stretches.append(Stretch(run.kind, run.end - start, run.weight > 0))
+                start = run.end
+        lengths = [len(example.input_ids) for example, _ in made.parts]
+        turns = sum(len(example.turn_ends) for example, _ in made.parts)
+        return Measured(stretches, turns, lambda: sample_of(made, self._line.tokenizer), lengths)
 
 
 class TextEngine:
@@ -155,7 +159,7 @@ class TextEngine:
         turns = len({policy.turn(span) for span, trained in pairs if trained} - {-1})
         texts = _joined((rendered.text[span.start : span.end], trained) for span, trained in pairs)
         sample = {"source": row.source, "row": row.meta["row"], "id": row.id, "trained": texts}
-        return Measured(stretches, turns, lambda: sample)
+        return Measured(stretches, turns, lambda: sample, [sum(stretch.size for stretch in stretches)])
 
 
 def _joined(pieces: Iterable[tuple[str, bool]]) -> list[str]:
@@ -178,6 +182,7 @@ class Counting:
         self._config, self._advance = config, advance
         self._filter = settled(config.filter)
         self._seen: dict[bytes, str] = {}
+        self._exchanges: set[str] = set()
         model = open_model(config.model)
         self._max_tokens = max_tokens_of(config.fit, model)
         self.unit: Unit = "tokens" if model.tokenizer_path else "characters"
@@ -229,26 +234,31 @@ class Counting:
         filtered = verdict(row, self._filter)
         if filtered is not None:
             return filtered[0], filtered[1].code
-        code = self._repeats(row) if "exact" in self._config.dedup.by else None
+        code = self._repeats(row)
         return ("duplicate", code) if code else None
 
     def _repeats(self, row: Checked) -> str | None:
-        """The code of a row whose id came before; else it is remembered."""
-        key, weights = bytes.fromhex(row.id), weights_key(row)
-        if key not in self._seen:
+        """The code of a row that repeats one before; else it is remembered."""
+        if "exact" in self._config.dedup.by:
+            key, weights = bytes.fromhex(row.id), weights_key(row)
+            if key in self._seen:
+                return "duplicate" if self._seen[key] == weights else "duplicate-other-weights"
             self._seen[key] = weights
-            return None
-        return "duplicate" if self._seen[key] == weights else "duplicate-other-weights"
+        if "first-exchange" in self._config.dedup.by and (exchange := exchange_key(row)):
+            if exchange in self._exchanges:
+                return "duplicate-first-exchange"
+            self._exchanges.add(exchange)
+        return None
 
     def _count(self, found: SourceCensus, measured: Measured) -> None:
         counts = found.counters
         counts["rows/accepted"] += 1
-        counts["train/examples"] += 1
+        counts["train/examples"] += len(measured.lengths)
         counts["train/turns"] += measured.turns
         for kind, size, trains in measured.stretches:
             counts[f"train/{self.unit}/{kind}"] += size
             counts[f"train/trained/{kind}"] += size if trains else 0
-        found.lengths.append(sum(stretch.size for stretch in measured.stretches))
+        found.lengths += measured.lengths
         if len(found.samples) < SAMPLES_PER_SOURCE:
             found.samples.append(measured.sample())
 

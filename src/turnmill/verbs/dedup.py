@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnmill.dedup import Entry, Loser, Place, exact_duplicates
+from turnmill.dedup import Entry, Loser, Place, duplicates
 from turnmill.errors import Rejected
 from turnmill.files import quarantine
 from turnmill.files.canonical import readmit
@@ -22,7 +22,7 @@ from turnmill.verbs.filter import IndexRow, read_index
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 1
+VERSION = 2
 DUPLICATES = "duplicates.parquet"
 
 
@@ -71,7 +71,7 @@ def step_of(filters: Sequence[Step], options: Dedup) -> Step:
 
 def run_shard(task: DedupTask, folder: Path) -> ShardResult:
     """Write the losers of all sources."""
-    losers, rows = _losers(task) if "exact" in task.dedup.by else ([], {})
+    losers, rows = _losers(task) if task.dedup.by else ([], {})
     counts: Counter[str] = Counter()
     with TableWriter(folder / DUPLICATES, schema(), _to_table) as out:
         for duplicate in _duplicates(task, losers, rows):
@@ -91,8 +91,8 @@ def _losers(task: DedupTask) -> tuple[list[Loser], dict[Place, int]]:
         if row.kept:
             place = _place(order, row)
             rows[place] = row.row
-            entries.append(Entry(row.id, row.weights, place))
-    return exact_duplicates(entries), rows
+            entries.append(Entry(row.id, row.weights, place, row.exchange))
+    return duplicates(entries, task.dedup.by), rows
 
 
 def _place(order: dict[str, int], row: IndexRow) -> Place:

@@ -17,7 +17,7 @@ import msgspec
 
 from turnmill.contract import readmit
 from turnmill.conversation import Checked, Conversation
-from turnmill.errors import Rejected, UsageError
+from turnmill.errors import Rejected, UsageError, quote, shell_word
 from turnmill.files import canonical, quarantine
 from turnmill.files.inventory import verify
 from turnmill.files.quarantine import Left
@@ -36,7 +36,7 @@ from turnmill.verbs.tokenize import Recipe, line_of, max_tokens_of, renderer_of
 
 if TYPE_CHECKING:
     from turnmill.config import Config, Origins
-    from turnmill.render.renderer import Renderer
+    from turnmill.rendering.renderer import Renderer
 
 ALL = "all"
 EARLY_STAGES = ("read", "convert", "repair", "check")
@@ -68,7 +68,8 @@ class Selection:
         self.number = int(text) if re.fullmatch(r"[0-9]{1,18}", text) else None
         self.id = text.lower() if re.fullmatch(r"[0-9A-Fa-f]{32}", text) else None
         if not self.is_all and self.number is None and self.id is None:
-            raise UsageError(f"ROW is {text!r}; expected a row's number from 0, its id (32 hex digits), or `all`")
+            what = f"ROW is {quote(text)}; expected a row's number from 0, its id (32 hex digits), or `all`"
+            raise UsageError(what, next_step="turnmill explain --help")
 
     def takes(self, found: Found) -> bool:
         """Whether the row is one of them."""
@@ -149,7 +150,9 @@ def _stored_recipes(folder: Path, config: Config, origins: Origins) -> dict[str,
     """The recipes of a prepared folder, with what was typed now over them."""
     manifest = verify(folder, whole=False)
     if manifest.get("kind") != KIND:
-        raise UsageError(f"{folder} holds a step of a run, not what `prepare` published", next_step=f"ls {folder}")
+        raise UsageError(
+            f"{folder} holds a step of a run, not what `prepare` published", next_step=f"ls {shell_word(folder)}"
+        )
     typed = {name for name, origin in origins.items() if origin == "flag"}
     recipes: dict[str, Recipe] = {}
     for name, stored in manifest["recipe"].items():
@@ -207,12 +210,10 @@ def _explained(found: Found, recipe: Recipe) -> Explanation:
     if not recipe.max_tokens:
         recipe = dataclasses.replace(recipe, max_tokens=max_tokens_of(recipe.fit, line.model))
     made = next(line.run([row], recipe))
-    if made.rendered is None or made.example is None:
+    if made.rendered is None or not made.parts:
         return _explained_left(found, made.fault, made.rendered)
     offsets = line.tokenizing.offsets(row, made.rendered, recipe.loss)
-    return explain_accepted(
-        found.row, found.place, row, made.rendered, Policy(row, recipe.loss), (made.example, offsets)
-    )
+    return explain_accepted(found.row, found.place, row, made.rendered, Policy(row, recipe.loss), (made.parts, offsets))
 
 
 def _names_model(model: Model) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from turnmill.conversation import Checked, Json
-from turnmill.dedup import weights_key
+from turnmill.dedup import exchange_key, weights_key
 from turnmill.errors import Rejected, UnknownName, UsageError
 from turnmill.files.canonical import readmit
 from turnmill.files.phrases import read_phrases, shipped, shipped_languages
@@ -32,7 +32,7 @@ from turnmill.verbs.check import left_writer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 2
+VERSION = 3
 INDEX = "index.parquet"
 STALLED = "stalled-tool-call"
 """The filter whose rows have a class of their own in the counts."""
@@ -59,6 +59,8 @@ class IndexRow(NamedTuple):
     weights: str
     group: int
     """Key of its prompt group, 64 bits."""
+    exchange: str
+    """Key of its first user text and first assistant turn."""
     kept: bool
     """False: a filter let it go."""
 
@@ -68,13 +70,8 @@ def index_schema() -> pa.Schema:
     """The schema of the index."""
     import pyarrow as pa
 
-    kinds = {int: pa.int64(), str: pa.string(), bool: pa.bool_()}
-    hints = {"row": int, "source": str, "source_file": str, "source_line": int, "id": str, "weights": str, "kept": bool}
-    fields = [
-        pa.field(name, pa.uint64() if name == "group" else kinds[hints[name]], nullable=False)
-        for name in IndexRow._fields
-    ]
-    return pa.schema(fields)
+    kinds = {"row": pa.int64(), "source_line": pa.int64(), "group": pa.uint64(), "kept": pa.bool_()}
+    return pa.schema([pa.field(name, kinds.get(name, pa.string()), nullable=False) for name in IndexRow._fields])
 
 
 def _index_table(rows: list[IndexRow]) -> pa.Table:
@@ -177,6 +174,7 @@ def _index_row(conversation: Checked, row_id: str, group_field: str | None, *, k
         id=row_id,
         weights=weights_key(conversation),
         group=group_key(conversation, group_field),
+        exchange=exchange_key(conversation),
         kept=kept,
     )
 

@@ -7,7 +7,7 @@ import hashlib
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from turnmill.conversation import Json
-from turnmill.errors import HealthError, UsageError
+from turnmill.errors import HealthError, UsageError, shell_word
 from turnmill.executors import executors
 from turnmill.files.disk import beside
 from turnmill.files.inventory import verify
@@ -131,7 +131,7 @@ def cache_of(output: Path, cache: Path | None) -> Path:
         return beside(place, "steps")
     if Path(os.path.realpath(cache)).is_relative_to(place):
         what = f"the cache {cache} lies inside the output {output}, which is replaced whole; expected another place"
-        raise UsageError(what, next_step=f"--cache {beside(place, 'steps')}")
+        raise UsageError(what, next_step=f"--cache {shell_word(beside(place, 'steps'))}")
     return cache
 
 
@@ -299,13 +299,18 @@ def check_sayable(source: str, counts: dict[str, int], render: Render, model: st
     rows = counts.get("rows/accepted", 0) + counts.get("rows/eval", 0) + counts.get("rows/rejected", 0)
     if render.on_unsayable == "drop" or rows < MIN_UNSAYABLE_ROWS or lost <= MAX_UNSAYABLE * rows:
         return
-    codes = {name.removeprefix("codes/"): count for name, count in counts.items() if name.startswith("codes/")}
-    listing = "\n".join(f"  {count:>9,}  {code}" for code, count in sorted(codes.items(), key=lambda item: -item[1]))
     raise HealthError(
-        f"source {source!r}: the template cannot say {lost:,} of {rows:,} rows ({lost / rows:.1%}):\n{listing}\n"
+        f"source {source!r}: the template cannot say {lost:,} of {rows:,} rows ({lost / rows:.1%}):\n"
+        f"{_codes_listing(counts)}\n"
         "look at them with `turnmill explain`, choose another template, or let them go: --render.on_unsayable drop",
         next_step=f"turnmill template check {shlex.quote(model)}",
     )
+
+
+def _codes_listing(counts: Mapping[str, int]) -> str:
+    """Each code with its count, a line each, the most frequent first."""
+    codes = {name.removeprefix("codes/"): count for name, count in counts.items() if name.startswith("codes/")}
+    return "\n".join(f"  {count:>9,}  {code}" for code, count in sorted(codes.items(), key=lambda item: -item[1]))
 
 
 def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built]) -> Built:
@@ -323,11 +328,9 @@ def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built]) -> Built:
     ]
     built = builder.build(step, tasks, pack.run_shard)
     if not len(built.results) or not built.counters["train/packs"]:
-        codes = Counter({k: n for one in examples.values() for k, n in _sums(one.results).items() if "codes/" in k})
-        raise HealthError(
-            f"no row became a training example: {dict(codes) or 'every row was held out, filtered or a duplicate'}",
-            next_step=_census_of(config),
-        )
+        counts = _sums(result for one in examples.values() for result in one.results)
+        why = _codes_listing(counts) or "  every row was held out, filtered or a duplicate"
+        raise HealthError(f"no row became a training example:\n{why}", next_step=_census_of(config))
     return built
 
 

@@ -17,6 +17,7 @@ from turnmill.conversation import Json
 from turnmill.files.inventory import json_file, rows_of
 from turnmill.files.publish import publish
 from turnmill.report.census import SourceCensus, census
+from turnmill.report.census_page import census_page
 from turnmill.steps.step import Step
 from turnmill.verbs import check, dedup, pack
 from turnmill.verbs.prepare import Built, Plan, Prepared
@@ -37,7 +38,11 @@ def publish_prepared(plan: Plan, prepared: Prepared, output: Path, started: floa
     """
     report = census(source_censuses(plan, prepared))
     answer = answer_of(output, report, prepared, plan)
-    contents: dict[str, Path | bytes] = {**files_of(prepared, plan), "report.json": json_file(report)}
+    reports: dict[str, Path | bytes] = {
+        "report.json": json_file(report),
+        "report.html": census_page(report).encode("utf-8"),
+    }
+    contents = {**files_of(prepared, plan), **reports}
     publish(contents, output, about=about(plan, prepared, answer), unlisted={"run.json": _run(plan, started)})
     return answer
 

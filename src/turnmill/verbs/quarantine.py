@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from turnmill.conversation import Json
-from turnmill.errors import UnknownName, UsageError
+from turnmill.errors import UnknownName, UsageError, shell_word
 from turnmill.files.disk import beside, writing
 from turnmill.files.inventory import FileEntry, verify
 from turnmill.files.quarantine import Left, from_table
@@ -75,7 +75,7 @@ def _refuse_unknown(folder: Path, wanted: Wanted) -> None:
     for what, of in names.items():
         name, known = getattr(wanted, what), {of(left) for left in rows}
         if name is not None and name not in known and known:
-            raise UnknownName(what, name, known, next_step=f"turnmill quarantine show {folder}")
+            raise UnknownName(what, name, known, next_step=f"turnmill quarantine show {shell_word(folder)}")
 
 
 def as_json(left: Left) -> dict[str, Json]:
@@ -103,7 +103,9 @@ def export(folder: Path, wanted: Wanted, target: Path) -> int:
         UsageError: the target is there already, or cannot be written.
     """
     if target.exists():
-        raise UsageError(f"{target} is there already; nothing was written", next_step=f"--to {free_name(target)}")
+        raise UsageError(
+            f"{target} is there already; nothing was written", next_step=f"--to {shell_word(free_name(target))}"
+        )
     draft, count = beside(target, "draft"), 0
     with writing(target):
         try:

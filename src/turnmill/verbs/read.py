@@ -11,7 +11,8 @@ import msgspec
 
 from turnmill.conversation import Json
 from turnmill.dialects import Mapping, dialects
-from turnmill.dialects.detect import detect
+from turnmill.dialects.detect import Detected, detect
+from turnmill.errors import UsageError
 from turnmill.files.plan import SHARD_BYTES, plan
 from turnmill.files.read import records
 from turnmill.files.record import Shard, SourcePlan
@@ -75,7 +76,9 @@ def mapping_of(source: Source) -> Mapping:
 
 
 def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
-    names = {shard.name: shard for shard in reversed(found.shards)}
+    names: dict[str, Shard] = {}
+    for shard in found.shards:
+        names.setdefault(shard.name, shard)
     if source.dialect != "auto":
         dialects.get(source.dialect)
         return OpenSource(source, found, dict.fromkeys(names, source.dialect), {})
@@ -84,10 +87,17 @@ def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
     for name, shard in names.items():
         sample = list(islice(_good(shard, read), SAMPLE_RECORDS))
         if sample:
-            told[name], reasons[name] = detect(sample, mapping_of(source))
+            told[name], reasons[name] = _detected(name, sample, source)
         else:
             told[name] = "openai"  # no record can be read: every row leaves with its own code
     return OpenSource(source, found, told, reasons)
+
+
+def _detected(name: str, sample: list[dict[str, Json]], source: Source) -> Detected:
+    try:
+        return detect(sample, mapping_of(source))
+    except UsageError as fault:
+        raise UsageError(f"{name}: {fault.message}", next_step=fault.next_step) from fault
 
 
 def _good(shard: Shard, read: Read) -> Iterator[dict[str, Json]]:

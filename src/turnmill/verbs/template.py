@@ -10,7 +10,7 @@ from turnmill.conversation import Json
 from turnmill.errors import UsageError
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Model, Render
-from turnmill.render.probe import Probe
+from turnmill.rendering.probe import Probe
 from turnmill.tokens.markers import check_markers
 from turnmill.verbs.tokenize import renderer_of
 
@@ -78,7 +78,11 @@ def _next_step(advice: str) -> str:
     """What other verbs advise, as this verb's arguments; where they advise this verb, a template that can be used."""
     if advice.startswith("--model "):
         return f"turnmill template check {advice.removeprefix('--model ')}"
-    return "turnmill template check chatml" if advice.startswith(("turnmill template", "--template FILE")) else advice
+    return (
+        "turnmill template check chatml"
+        if advice.startswith(("turnmill template", "--template ", "--special-tokens "))
+        else advice
+    )
 
 
 def _named(target: str, model: Model) -> Model:

@@ -19,17 +19,17 @@ from turnmill.files.quarantine import from_conversation
 from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render
-from turnmill.render.renderer import Renderer
 from turnmill.rendered import Example, Rendered
+from turnmill.rendering.renderer import Renderer
 from turnmill.steps.shards import ShardResult
 from turnmill.tokens.encode import Encoder
-from turnmill.tokens.fit import fit
+from turnmill.tokens.fit import Part, fit
 from turnmill.tokens.markers import check_markers
 from turnmill.tokens.tokenize import Row, Tokenizing
 from turnmill.verbs.check import left_writer
 from turnmill.verbs.split import Side, read_sides
 
-VERSION = 1
+VERSION = 2
 SIDES: tuple[Side, ...] = ("train", "eval")
 TASK_ROWS = 2000
 """Rows of a task, however its source's files are cut: work for every core, and progress that moves."""
@@ -66,11 +66,12 @@ class TokenizeTask:
 
 
 class Made(NamedTuple):
-    """What became of one row: exactly one of `example` and `fault` is not None."""
+    """What became of one row: it has parts, or a fault."""
 
     conversation: Checked
     rendered: Rendered | None = None
-    example: Example | None = None
+    parts: Sequence[Part] = ()
+    """Its training examples, in order."""
     fault: Rejected | None = None
     stage: str = "render"
 
@@ -129,10 +130,10 @@ class Line:
             return made._replace(fault=example, stage="tokenize")
         only_last = recipe.loss.turns == "last"
         try:
-            cut = fit(example, recipe.fit, recipe.max_tokens, only_last=only_last, counts=self._fitted)
+            parts = fit(example, recipe.fit, recipe.max_tokens, only_last=only_last, counts=self._fitted)
         except Rejected as fault:
             return made._replace(fault=fault, stage="fit")
-        return made._replace(example=cut)
+        return made._replace(parts=parts)
 
 
 def renderer_of(model: LoadedModel, render: Render) -> Renderer:
@@ -170,11 +171,12 @@ def run_shard(task: TokenizeTask, folder: Path) -> ShardResult:
             kept: dict[Side, list[int]] = {side: [] for side in SIDES}
             for index, side, made in _made(task, line, batch):
                 _count(counts, side, made)
-                if made.example is None:
+                if not made.parts:
                     left.write(_left(made, task.fingerprint))
                     continue
                 kept[side].append(index)
-                examples[side].write(made.example)
+                for part in made.parts:
+                    examples[side].write(part.example)
                 if len(samples) < SAMPLES_PER_SHARD:
                     samples.append(sample_of(made, line.tokenizer))
             for side in SIDES:
@@ -204,29 +206,29 @@ def _left(made: Made, fingerprint: str) -> Any:
 
 
 def _count(counts: Counter[str], side: Side, made: Made) -> None:
-    """What became of one row; turns, and tokens by kind, of its example."""
-    example = made.example
-    if example is None:
+    """What became of one row; turns, and tokens by kind, of its examples."""
+    if not made.parts:
         counts["rows/rejected"] += 1
         counts[f"rows/rejected-at-{made.stage}"] += 1
         counts[f"codes/{made.fault.code if made.fault else ''}"] += 1
         return
     counts[f"rows/{'accepted' if side == 'train' else 'eval'}"] += 1
-    counts[f"{side}/examples"] += 1
-    counts[f"{side}/turns"] += len(example.turn_ends)
-    start = 0
-    for run in example.runs:
-        counts[f"{side}/tokens/{run.kind}"] += run.end - start
-        if run.weight > 0:
-            counts[f"{side}/trained/{run.kind}"] += run.end - start
-        start = run.end
+    for example, _ in made.parts:
+        counts[f"{side}/examples"] += 1
+        counts[f"{side}/turns"] += len(example.turn_ends)
+        start = 0
+        for run in example.runs:
+            counts[f"{side}/tokens/{run.kind}"] += run.end - start
+            if run.weight > 0:
+                counts[f"{side}/trained/{run.kind}"] += run.end - start
+            start = run.end
 
 
 def sample_of(made: Made, tokenizer: Any) -> dict[str, Any]:
-    """The decoded trained stretches of one example: what a person reads before the first training run."""
-    example = made.example
-    if example is None:
+    """The decoded trained stretches of a row's first example: what a person reads before the first training run."""
+    if not made.parts:
         return {}
+    example = made.parts[0].example
     stretches: list[list[int]] = []
     start, was_trained = 0, False
     for run in example.runs:

@@ -1,0 +1,163 @@
+"""The YAML of palingenesis: its keys whose verbs exist here, each with ours and with what it was when left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from turnmill.config_import.imported import Imported
+from turnmill.errors import UsageError, quote
+
+Read = Callable[[Any], Any]
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _switch(value: Any) -> bool:
+    """A truth value, which may be text there."""
+    if isinstance(value, str):
+        return value.strip().lower() in ("true", "1", "yes")
+    return bool(value)
+
+
+def _turns(value: Any) -> str:
+    return "last" if _switch(value) else "all"
+
+
+def _scaling(value: Any) -> str:
+    return str(value).replace("_", "-")
+
+
+def _think_tags(value: Any) -> Any:
+    """Our list of openers for their pair of delimiters, None for the default."""
+    if value is None:
+        return None
+    from turnmill.dialects.reasoning import closer
+
+    opener, closing = value if isinstance(value, list) and len(value) == 2 else (None, None)
+    if not isinstance(opener, str) or not opener or closer(opener) != closing:
+        raise UsageError(f"think_tags are {quote(value)}; expected an opening tag and its closing one")
+    return [opener]
+
+
+@dataclass(frozen=True, slots=True)
+class OldKey:
+    """One key there."""
+
+    old: str
+    """`section.option`; of a source `sources.option`."""
+    ours: str
+    """Dotted path of our field; of a source without `sources.`."""
+    default: Any
+    """What it was when left out."""
+    same: Any
+    """What ours is when left out: such a value needs no line."""
+    read: Read = _as_is
+
+
+KEYS = (
+    OldKey("data.seed", "seed", 42, 0, int),
+    OldKey("model.name_or_path", "model.name_or_path", None, None),
+    OldKey("data.think_tags", "read.think_tags", None, None, _think_tags),
+    OldKey("preprocess.eval_holdout", "split.rows", 0, 0, int),
+    OldKey("data.chat_template_kwargs", "render.template_kwargs", {}, {}),
+    OldKey("data.last_turn_only", "loss.turns", False, "all", _turns),
+    OldKey("data.train_on_reasoning", "loss.reasoning", True, True, _switch),
+    OldKey("data.include_observations", "loss.observations", False, False, _switch),
+    OldKey("data.turn_scaling", "loss.scaling", "uniform", "uniform", _scaling),
+    OldKey("data.max_seq_length", "fit.max_tokens", 8192, None, int),
+    OldKey("data.packing", "pack.on", False, True, _switch),
+)
+"""Of the whole run, in the order of our sections."""
+
+SOURCE_KEYS = (
+    OldKey("sources.name", "name", None, None),
+    OldKey("sources.dataset", "data", None, None, lambda value: [value]),
+    OldKey("sources.messages_field", "columns.messages", "messages", "messages"),
+    OldKey("sources.tools_field", "columns.tools", "tools", "tools"),
+    OldKey("sources.chat_template_kwargs", "template_kwargs", {}, {}),
+    OldKey("sources.last_turn_only", "loss.turns", None, None, lambda value: None if value is None else _turns(value)),
+)
+"""Of an entry of `data.sources`; one data set stands in the same keys of `data`."""
+
+ONE_SOURCE = ("dataset", "messages_field", "tools_field")
+SECTIONS = ("model", "data", "train", "preprocess")
+LOCAL = (".jsonl", ".json", ".parquet")
+"""Ends of a `dataset` that is a file; others may be names on a hub."""
+
+
+def import_palingenesis(tree: dict[str, Any]) -> Imported:
+    """Our config for theirs; what has no counterpart yet becomes a note.
+
+    Raises:
+        UsageError: none of their sections, or a value that is none of theirs.
+    """
+    if not any(isinstance(tree.get(section), dict) for section in SECTIONS):
+        raise UsageError(f"no config that is known: expected one of the sections {', '.join(SECTIONS)}")
+    imported = Imported()
+    given = {f"{section}.{key}": value for section, values in tree.items() for key, value in _items(values)}
+    for key in KEYS:
+        value = _read(key, given.pop(key.old, key.default))
+        if value != key.same:
+            imported.put(key.ours, value)
+    sources = list(_sources(given, imported))
+    if sources:
+        imported.put("sources", sources)
+    imported.notes += [f"{old}: {quote(value)} is not yet read" for old, value in given.items()]
+    return imported
+
+
+def _items(values: Any) -> Iterator[tuple[str, Any]]:
+    yield from values.items() if isinstance(values, dict) else [("", values)]
+
+
+def _read(key: OldKey, value: Any) -> Any:
+    try:
+        return key.read(value)
+    except (TypeError, ValueError):
+        raise UsageError(f"{key.old} is {quote(value)}; expected a value like {key.default!r}") from None
+
+
+def _sources(given: dict[str, Any], imported: Imported) -> Iterator[dict[str, Any]]:
+    """The data sets: of `data.sources`, else the one of `data`."""
+    entries = given.pop("data.sources", None)
+    if not entries:
+        one = {option: given.pop(f"data.{option}") for option in ONE_SOURCE if f"data.{option}" in given}
+        entries = [one] if one.get("dataset") else []
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) and entry.get("dataset") for entry in entries):
+        raise UsageError(f"data.sources is {quote(entries)}; expected a list of entries with a dataset")
+    for entry in entries:
+        name = entry.get("name") or PurePath(str(entry["dataset"])).name.partition(".")[0]
+        if entry.get("mode", "sft") == "sft":
+            yield _source({key: value for key, value in entry.items() if key != "mode"} | {"name": name}, imported)
+        else:
+            imported.notes.append(
+                f"{name}: sources.mode {quote(entry['mode'])} is not yet read; the source is left out"
+            )
+
+
+def _source(entry: dict[str, Any], imported: Imported) -> dict[str, Any]:
+    source = Imported()
+    left = {f"sources.{option}": value for option, value in entry.items()}
+    for key in SOURCE_KEYS:
+        value = _read(key, left.pop(key.old, key.default))
+        if value != key.same:
+            source.put(key.ours, value)
+    name = source.tree["name"]
+    if not str(entry["dataset"]).endswith(LOCAL):
+        imported.notes.append(f"{name}: {quote(entry['dataset'])} may be a name on a hub: give its files")
+    imported.notes += [f"{name}: {old} {quote(value)} is not yet read" for old, value in left.items()]
+    return source.tree
+
+
+def counterpart(dotted: str) -> str | None:
+    """Our field for one of their keys (`data.max_seq_length`, or `max_seq_length` alone), None where there is none."""
+    old = {key.old: key.ours for key in KEYS} | {key.old: f"sources.{key.ours}" for key in SOURCE_KEYS}
+    bare = {key.rpartition(".")[2]: ours for key, ours in reversed(old.items())}
+    bare = {name: ours for name, ours in bare.items() if name != ours.rpartition(".")[2]}  # the same word says nothing
+    words = [word for word in dotted.split(".") if not word.isdecimal()]
+    return old.get(".".join(words[-2:])) or bare.get(words[-1])

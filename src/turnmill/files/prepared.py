@@ -1,0 +1,134 @@
+"""A prepared folder, read back: conversations, examples and packs, each as it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from turnmill.conversation import Checked, Json
+from turnmill.errors import UsageError, shell_word
+from turnmill.files.canonical import readmit
+from turnmill.files.examples import Examples
+from turnmill.files.inventory import verify
+from turnmill.files.packed import read_plan
+from turnmill.files.quarantine import Left, iterate
+from turnmill.files.tables import batches
+from turnmill.rendered import Example
+
+if TYPE_CHECKING:
+    from datasets import Dataset  # type: ignore[import-not-found]  # an extra that a user may have
+
+Side = Literal["train", "eval"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """One packed row: whole examples, end to end."""
+
+    numbers: tuple[int, ...]
+    """Of its examples, in order."""
+    input_ids: list[int]
+    labels: list[int]
+    """Not shifted; -100 = ignored; the first of every example is ignored."""
+    seq_lengths: list[int]
+    """Tokens of each example."""
+    row_ids: list[str]
+    loss_weights: list[float] | None = None
+    """Where any weight is neither 0 nor 1."""
+
+
+class PreparedData:
+    """What `prepare` published.
+
+    Args:
+        folder: OUT.
+        whole: compare every file's hash with the manifest; False compares sizes alone.
+
+    Attributes:
+        folder: OUT.
+        manifest: what it says of itself.
+
+    Raises:
+        UsageError: there is no manifest, or it is not a prepared folder's.
+        StaleError: a file is missing or changed.
+    """
+
+    def __init__(self, folder: str | Path, *, whole: bool = True) -> None:
+        self.folder = Path(folder)
+        self.manifest: dict[str, Any] = verify(self.folder, whole=whole)
+        if self.manifest.get("kind") != "prepared":
+            raise UsageError(
+                f"{self.folder} is not what `prepare` published", next_step=f"ls {shell_word(self.folder)}"
+            )
+
+    @property
+    def report(self) -> dict[str, Json]:
+        """The census, as `report.json` holds it."""
+        report: dict[str, Json] = msgspec.json.decode((self.folder / "report.json").read_bytes())
+        return report
+
+    def _files(self, *parts: str) -> list[Path]:
+        """The files of a sub-folder that the manifest lists, in order."""
+        prefix = "/".join(parts) + "/"
+        listed = (entry["path"] for entry in self.manifest["files"])
+        return [self.folder / path for path in sorted(listed) if path.startswith(prefix)]
+
+    def conversations(self, side: Side = "train") -> Iterator[Checked]:
+        """The rows behind the examples, in the order they were read."""
+        for path in self._files("conversations", side):
+            for batch in batches(path):
+                yield from readmit(batch)
+
+    def examples(self, side: Side = "train") -> Examples:
+        """The examples by number: a sequence over memory-mapped files."""
+        return Examples(self._files(side, "examples"))
+
+    def plan(self, side: Side = "train", epoch: int = 0) -> list[list[int]]:
+        """The packs of an epoch as example numbers; none where the side is empty."""
+        files = [path for path in self._files(side, "plans") if path.stem == f"epoch-{epoch:04d}"]
+        return read_plan(files[0]) if files else []
+
+    def packs(self, side: Side = "train") -> Iterator[Pack]:
+        """The packed rows of epoch 0, in order, as they are stored.
+
+        Raises:
+            UsageError: they were not written (`pack.materialise: false`).
+        """
+        files = self._files(side, "packed")
+        plan = iter(self.plan(side))
+        if not files and len(self.examples(side)):
+            raise UsageError(f"{self.folder} holds no packed rows", next_step="--pack.materialise true")
+        for path in files:
+            for batch in batches(path):
+                for row in batch.to_pylist():
+                    yield Pack(numbers=tuple(next(plan)), **row)
+
+    def left(self) -> Iterator[Left]:
+        """The rows that left, duplicates too."""
+        for name in ("quarantine", "duplicates"):
+            if (self.folder / name).is_dir():
+                yield from iterate(self.folder / name)
+
+    def to_datasets(self, side: Side = "train") -> Dataset:
+        """The packed rows as a `datasets.Dataset`.
+
+        Raises:
+            UsageError: `datasets` is not installed, or there are no packed rows.
+        """
+        try:
+            from datasets import load_dataset
+        except ImportError:
+            raise UsageError("`datasets` is not installed", next_step="pip install datasets") from None
+        files = [str(path) for path in self._files(side, "packed")]
+        if not files:
+            raise UsageError(f"{self.folder} holds no packed rows of {side!r}", next_step="--pack.materialise true")
+        return load_dataset("parquet", data_files=files, split="train")
+
+    def __iter__(self) -> Iterator[Example]:
+        """The training examples in order."""
+        examples = self.examples()
+        return (examples[number] for number in range(len(examples)))

@@ -1,0 +1,75 @@
+"""Control tokens: which texts the tokenizer turns into them, and where content has written one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from turnmill.conversation import Conversation
+from turnmill.errors import Rejected, quote
+from turnmill.rendering.form import leaves
+from turnmill.rendering.markers import TAG_LIKE
+from turnmill.rendering.segments import Segment
+
+
+def control_tokens(
+    added: Iterable[tuple[str, bool]] | None, literals: Iterable[str], stops: Iterable[str]
+) -> tuple[str, ...]:
+    """The control tokens, longest first.
+
+    Args:
+        added: (text, special) of each added token of the tokenizer; None without one: then what looks like a tag in the
+            template's literals counts.
+        literals: the template's own texts.
+        stops: generation eos set.
+    """
+    written = list(literals)
+    if added is None:
+        found = {match.group() for literal in written for match in TAG_LIKE.finditer(literal)} | set(stops)
+    else:
+        found = {text for text, special in added if special or _is_structural(text, written, stops)}
+    return tuple(sorted(filter(None, found), key=lambda text: (-len(text), text)))
+
+
+def _is_structural(text: str, literals: Sequence[str], stops: Iterable[str]) -> bool:
+    """Whether a token that is not special is one all the same: the template writes it, or generation ends on it."""
+    return bool(text.strip()) and (text in stops or any(text in literal for literal in literals))
+
+
+class ControlScan:
+    """Finds control-token text."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._pattern = re.compile("|".join(map(re.escape, tokens))) if tokens else None
+
+    def hits(self, text: str, segments: Sequence[Segment]) -> tuple[tuple[int, int], ...]:
+        """(start, end) of each control token in the text of which content wrote a character."""
+        if self._pattern is None:
+            return ()
+        content = [segment for segment in segments if segment.kind is not None]
+        found: list[tuple[int, int]] = []
+        position = 0
+        for match in self._pattern.finditer(text):
+            start, end = match.span()
+            while position < len(content) and content[position].end <= start:
+                position += 1
+            if position < len(content) and content[position].start < end:
+                found.append((start, end))
+        return tuple(found)
+
+    def check_unescapable(self, conversation: Conversation) -> None:
+        """Refuse control-token text where it cannot be told from the template's: author names, template arguments.
+
+        Raises:
+            Rejected: `control-token-unescapable`.
+        """
+        if self._pattern is None:
+            return
+        texts = [message.name for message in conversation.messages if message.name]
+        texts += [leaf for leaf in leaves(conversation.template_kwargs) if isinstance(leaf, str)]
+        for text in texts:
+            if match := self._pattern.search(text):
+                raise Rejected(
+                    "control-token-unescapable",
+                    f"an author's name or a template argument holds the control token {quote(match.group())}",
+                )

@@ -1,0 +1,139 @@
+"""The proof that a render says the whole conversation: every text, reasoning, call name and argument, by origin."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import msgspec
+
+from turnmill.conversation import FUNCTIONS, Conversation, Json, Message
+from turnmill.errors import Rejected, quote
+from turnmill.rendering.form import Form, Written, leaves
+from turnmill.rendering.segments import Segment
+
+
+class Said:
+    """What of each message reached the text."""
+
+    def __init__(self, text: str, segments: Sequence[Segment]) -> None:
+        self._fields: dict[int, list[str]] = defaultdict(list)
+        self._calls: dict[tuple[int, int], list[str]] = defaultdict(list)
+        self._entries: dict[int, list[str]] = defaultdict(list)
+        self.tools = False
+        for segment in segments:
+            piece = text[segment.start : segment.end]
+            if segment.kind is not None:
+                self._fields[segment.message].append(piece)
+                self.tools |= segment.kind == "tools"
+            self._calls[segment.entry, segment.call].append(piece)
+            self._entries[segment.entry].append(piece)
+
+    def field(self, message: int) -> str:
+        """All characters that come from a message's text."""
+        return "".join(self._fields[message])
+
+    def call(self, entry: int, number: int) -> str:
+        """All characters written while a call was rendered, the template's included."""
+        return "".join(self._calls[entry, number]) or "".join(self._entries[entry])
+
+    def entry(self, entry: int) -> str:
+        """All characters written while an entry was rendered."""
+        return "".join(self._entries[entry])
+
+
+def check_coverage(conversation: Conversation, written: Written, form: Form, said: Said, counts: Counter[str]) -> None:
+    """Count what the template trims or strips by policy; refuse what it loses.
+
+    Raises:
+        Rejected: `content-lost`, naming message and field; `turns-overlap`, a turn's text stands there twice.
+    """
+    last_user = max((n for n, entry in enumerate(written.entries) if entry.role == "user"), default=-1)
+    for number, entry in enumerate(written.entries):
+        for index in entry.messages:
+            message = conversation.messages[index]
+            if message.is_call:
+                _check_call(message, form, said, number, entry.calls.index(index))
+            elif number in written.verbatim:
+                if index == entry.messages[-1]:
+                    original = msgspec.structs.replace(message, text=conversation.verbatim[message.recorded])
+                    _check_text(original, "".join(map(said.field, entry.messages)), counts)
+            elif message.channel == "analysis":
+                _check_reasoning(message, said.field(index), number < last_user, counts)
+            else:
+                _check_text(message, said.field(index), counts)
+    if conversation.tools and not said.tools:
+        counts["render/tools-unsaid"] += 1
+
+
+def _check_text(message: Message, shown: str, counts: Counter[str]) -> None:
+    if shown == message.text:
+        return
+    bare = message.text.strip()
+    _check_once(message, shown)
+    if bare in shown:
+        if shown == bare or message.text not in shown:
+            counts["render/trimmed"] += 1
+        return
+    if json.dumps(message.text, ensure_ascii=False) in shown or json.dumps(message.text) in shown:
+        return
+    raise _lost(message, "text", message.text)
+
+
+def _check_once(message: Message, shown: str) -> None:
+    bare = message.text.strip()
+    if message.role == "assistant" and bare and shown.count(bare) > message.text.count(bare):
+        what = "reasoning" if message.channel == "analysis" else "text"
+        raise Rejected(
+            "turns-overlap", f"the template writes the assistant's {what} twice: {quote(bare)}", at=message.recorded
+        )
+
+
+def _check_reasoning(message: Message, shown: str, is_history: bool, counts: Counter[str]) -> None:
+    if not shown and is_history:
+        counts["render/history-reasoning-stripped"] += 1
+        return
+    _check_once(message, shown)
+    if message.text.strip() not in shown or not shown:
+        raise _lost(message, "reasoning", message.text)
+    if shown != message.text:
+        counts["render/trimmed"] += 1
+
+
+def _check_call(message: Message, form: Form, said: Said, entry: int, number: int) -> None:
+    name = (message.recipient or "").removeprefix(FUNCTIONS)
+    shown = said.call(entry, number)
+    if name not in shown:
+        shown = said.entry(entry)
+    if name not in shown:
+        raise _lost(message, "call name", name)
+    if message.text in shown:
+        return
+    arguments = json.loads(message.text)
+    if form.arguments == "text" or (arguments and str(arguments) in shown):
+        raise _lost(message, "arguments as JSON", message.text)
+    for part in [*_keys(arguments), *leaves(arguments)]:
+        if not any(spelling in shown for spelling in _spellings(part)):
+            raise _lost(message, "argument", str(part))
+
+
+def _keys(value: Json) -> list[str]:
+    if isinstance(value, dict):
+        return [*value, *(key for item in value.values() for key in _keys(item))]
+    return [key for item in value for key in _keys(item)] if isinstance(value, list) else []
+
+
+def _spellings(leaf: Json) -> tuple[str, ...]:
+    """How templates write a scalar of a call's arguments."""
+    if isinstance(leaf, str):
+        return leaf, leaf.strip(), json.dumps(leaf, ensure_ascii=False)[1:-1], json.dumps(leaf)[1:-1]
+    return json.dumps(leaf), str(leaf)
+
+
+def _lost(message: Message, field: str, value: str) -> Rejected:
+    return Rejected(
+        "content-lost",
+        f"the template leaves out the {message.role}'s {field} {quote(value, 60)}",
+        at=message.recorded if message.recorded >= 0 else None,
+    )

@@ -1,0 +1,195 @@
+"""`Renderer`: a checked conversation in, its text and spans out, or the row rejected with what the template loses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from turnmill.conversation import Checked, Conversation, Json
+from turnmill.errors import Rejected
+from turnmill.options import Render
+from turnmill.rendered import Rendered
+from turnmill.rendering.attribute import Attribution, check_order, spans_of
+from turnmill.rendering.control import ControlScan
+from turnmill.rendering.coverage import Said, check_coverage
+from turnmill.rendering.form import Written
+from turnmill.rendering.probe import Probe, probe
+from turnmill.rendering.template import Dialog, Template
+
+
+class Renderer:
+    """Renders conversations with one template.
+
+    Args:
+        source: the template's text.
+        special_tokens: `bos_token` and the like, by variable name.
+        stops: generation eos set.
+        added: (text, special) of each added token of the tokenizer; None without one.
+        options: the `render` section.
+        name: what to call the template in messages.
+
+    Attributes:
+        probe: what was learned of the template.
+        counts: `render/<what>` and `tokenize/<what>` → how often, over all rows so far.
+
+    Raises:
+        UsageError: the template cannot be used; the message names it and the mend.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        special_tokens: Mapping[str, str],
+        stops: Iterable[str],
+        added: Iterable[tuple[str, bool]] | None = None,
+        options: Render | None = None,
+        name: str = "chat template",
+    ) -> None:
+        self.options = options or Render()
+        self.template = Template(source, special_tokens, self.options.date, name)
+        self.probe: Probe = probe(self.template, stops, added)
+        self.counts: Counter[str] = Counter()
+        self._scan = ControlScan(self.probe.markers.control)
+        self._prompts: dict[tuple[str, bool, str], str] = {}
+
+    def kwargs_of(self, conversation: Conversation, source_kwargs: Mapping[str, Json] | None = None) -> dict[str, Json]:
+        """The effective template arguments: the row's, else its source's, else those of `render.template_kwargs`.
+
+        `enable_thinking`: a recorded string, else the source's, else the global, else whether the row has reasoning.
+        """
+        own = dict(conversation.template_kwargs)
+        if isinstance(own.get("enable_thinking"), bool):
+            del own["enable_thinking"]
+        kwargs = {**self.options.template_kwargs, **(source_kwargs or {}), **own}
+        if "enable_thinking" not in kwargs:
+            kwargs["enable_thinking"] = any(message.channel == "analysis" for message in conversation.messages)
+        return kwargs
+
+    def render(
+        self,
+        conversation: Checked,
+        source_kwargs: Mapping[str, Json] | None = None,
+        control_tokens: str | None = None,
+    ) -> Rendered:
+        """The text, and who wrote each character of it.
+
+        Args:
+            conversation: the row.
+            source_kwargs: template arguments of the row's source.
+            control_tokens: the source's policy, over `render.control_tokens`.
+
+        Raises:
+            Rejected: the template cannot say the row, or content holds control tokens under `reject`.
+        """
+        self._scan.check_unescapable(conversation)
+        kwargs = self.kwargs_of(conversation, source_kwargs)
+        dialog = self.template.tracked(conversation, self.probe.form, kwargs)
+        counts = Counter(dialog.counts)
+        check_order(dialog.segments, dialog.written.entries)
+        said = Said(dialog.text, dialog.segments)
+        check_coverage(conversation, dialog.written, self.probe.form, said, counts)
+        rendered = self._attributed(conversation, dialog, kwargs, counts)
+        rendered = self._controlled(rendered, control_tokens or self.options.control_tokens, counts)
+        self.counts += counts
+        return rendered
+
+    def _attributed(
+        self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json], counts: Counter[str]
+    ) -> Rendered:
+        markers, entries = self.probe.markers, dialog.written.entries
+        attribution = Attribution(dialog.text, dialog.segments, entries, markers, counts)
+        text, parts = dialog.text, attribution.parts
+        last = len(entries) - 1
+        if self._wants_stop(attribution, entries[last].role, last):
+            stop = (self.probe.call_stop if entries[last].calls else None) or self.probe.added_stop
+            if stop:
+                parts = [*parts, (len(text), len(text) + len(stop), entries[last].messages[-1], "stop")]
+                text += stop
+                counts["render/stop-added"] += 1
+        openings = _openings(dialog)
+        ends = tuple(
+            self._prompt_end(conversation, dialog.written, entry, openings.get(entry), attribution.starts, kwargs)
+            for entry, item in enumerate(entries)
+            if item.role == "assistant"
+        )
+        return Rendered(text, spans_of(conversation, parts), ends, self._scan.hits(dialog.text, dialog.segments))
+
+    def _wants_stop(self, attribution: Attribution, role: str, entry: int) -> bool:
+        return self.options.add_stop and role == "assistant" and not attribution.stops[entry]
+
+    def _prompt_end(
+        self,
+        conversation: Conversation,
+        written: Written,
+        entry: int,
+        opening: Opening | None,
+        starts: Mapping[int, int],
+        kwargs: Mapping[str, Json],
+    ) -> int:
+        """Where a turn's generation prompt ends: the part of its opening that the prompt already holds."""
+        if opening is None or entry not in starts:
+            return 0
+        prompt = self._prompt(conversation, written, entry, kwargs)
+        differs = (one != other for one, other in zip(opening.literal, prompt, strict=False))
+        shared = next(
+            (place for place, is_other in enumerate(differs) if is_other), min(map(len, (opening.literal, prompt)))
+        )
+        return max(starts[entry], opening.start + shared)
+
+    def _prompt(self, conversation: Conversation, written: Written, entry: int, kwargs: Mapping[str, Json]) -> str:
+        """The generation prompt before an entry: it hangs on the role before, the tools and the arguments."""
+        role = written.entries[entry - 1].role if entry else ""
+        key = (role, bool(written.tools), repr(sorted(kwargs.items(), key=lambda item: item[0])))
+        if key not in self._prompts:
+            first = written.entries[entry].messages[0]
+            self._prompts[key] = self._prompt_behind(conversation, first, kwargs)
+        return self._prompts[key]
+
+    def _prompt_behind(self, conversation: Conversation, length: int, kwargs: Mapping[str, Json]) -> str:
+        before = msgspec.structs.replace(conversation, messages=conversation.messages[:length])
+        try:
+            return self.template.generation_prompt(before, self.probe.form, kwargs)
+        except Rejected:
+            return ""
+
+    def _controlled(self, rendered: Rendered, policy: str, counts: Counter[str]) -> Rendered:
+        if not rendered.control_hits:
+            return rendered
+        counts["render/control-token-text"] += len(rendered.control_hits)
+        if policy == "reject":
+            start, end = rendered.control_hits[0]
+            message = next(span.message for span in rendered.spans if span.end > start)
+            raise Rejected(
+                "control-token-in-text",
+                f"content holds the control token {rendered.text[start:end]!r}",
+                at=message if message >= 0 else None,
+            )
+        if policy == "keep":
+            return Rendered(rendered.text, rendered.spans, rendered.prompt_ends)
+        return rendered
+
+
+class Opening(NamedTuple):
+    """The literal that an entry's text begins with, and where."""
+
+    start: int
+    literal: str
+
+
+def _openings(dialog: Dialog) -> dict[int, Opening]:
+    """The opening of each entry that reached the text."""
+    openings: dict[int, Opening] = {}
+    closed: set[int] = set()
+    for segment in dialog.segments:
+        if segment.entry in closed:
+            continue
+        start, literal = openings.get(segment.entry, Opening(segment.start, ""))
+        if segment.is_literal:
+            literal += dialog.text[segment.start : segment.end]
+        else:
+            closed.add(segment.entry)
+        openings[segment.entry] = Opening(start, literal)
+    return openings

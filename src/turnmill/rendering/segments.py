@@ -1,0 +1,91 @@
+"""From the pieces a tracked render puts out to segments: who wrote which characters, before any rule is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from turnmill.errors import Rejected, quote
+from turnmill.rendered import Kind
+from turnmill.rendering.form import Entry
+from turnmill.rendering.trace import NOBODY, UNOWNED, Origin, Owner
+from turnmill.rendering.tracked import MIXED, runs_of
+
+
+class Segment(NamedTuple):
+    """Characters [start, end) of one writer."""
+
+    start: int
+    end: int
+    entry: int
+    """Index of the entry they belong to, -1 for none."""
+    call: int
+    """Which of the entry's calls, -1 for none."""
+    kind: Kind | None
+    """The field they are from; None for template text."""
+    message: int
+    """Index in `Conversation.messages` for a field, -1 for template text and tools."""
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the template wrote it."""
+        return self.kind is None
+
+
+class Emitted(NamedTuple):
+    """One piece of output, and who was being rendered when it came."""
+
+    text: str
+    emitter: Owner
+
+
+def segments_of(pieces: Iterable[Emitted], origins: Sequence[Origin], entries: Sequence[Entry]) -> list[Segment]:
+    """Covering, ordered segments of the joined pieces; neighbours of one writer are merged.
+
+    A literal without an owner belongs to the message that was being rendered. A turn's field that is shown while
+    another message is rendered (a call's name, printed again with its result) is a quotation: template text of that
+    message. Where the text was collected first and is put out at the end, the message rendered is that of the literal
+    before.
+
+    Raises:
+        Rejected: `turns-overlap`, a message's text stands in another message's turn; or
+            `writers-mixed`, a piece was made of several messages' texts in a way that hides who wrote which part.
+    """
+    segments: list[Segment] = []
+    position = 0
+    latest = UNOWNED
+    for text, emitter in pieces:
+        for length, number in runs_of(text):
+            if number == MIXED:
+                raise Rejected(
+                    "writers-mixed",
+                    f"the template makes one text of several messages, and who wrote which part is lost: {quote(text)}",
+                )
+            origin = origins[number]
+            if origin.kind is None:
+                latest = max(latest, origin.owner)
+            is_late = emitter == UNOWNED and origin.kind is not None and origin.owner < latest
+            segment = _segment(position, position + length, origin, latest if is_late else emitter, entries)
+            position += length
+            if segments and segments[-1][2:] == segment[2:]:
+                segments[-1] = segments[-1]._replace(end=position)
+            else:
+                segments.append(segment)
+    return segments
+
+
+def _segment(start: int, end: int, origin: Origin, emitter: Owner, entries: Sequence[Entry]) -> Segment:
+    entry, call = origin.owner
+    if origin.kind is None:
+        owner = emitter if entry == NOBODY else origin.owner
+        return Segment(start, end, owner.entry, owner.call, None, -1)
+    is_foreign = entry not in (NOBODY, emitter.entry) and emitter.entry != NOBODY
+    if is_foreign and entries[emitter.entry].role == "assistant" and entries[entry].role != "tool":
+        raise Rejected(
+            "turns-overlap",
+            f"the template writes message {entries[entry].recorded} while it renders a turn of the assistant",
+            at=entries[emitter.entry].recorded,
+        )
+    if is_foreign and entries[entry].role == "assistant":
+        return Segment(start, end, emitter.entry, emitter.call, None, -1)
+    return Segment(start, end, entry, call, origin.kind, origin.message)

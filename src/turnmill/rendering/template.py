@@ -1,0 +1,142 @@
+"""One chat template, compiled twice: tracked and plain, the one to know who wrote what, the other to prove the text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from jinja2 import TemplateSyntaxError, nodes
+from jinja2.exceptions import TemplateError
+
+from turnmill.conversation import Conversation, Json
+from turnmill.errors import Rejected, UsageError, quote
+from turnmill.rendering.environment import ChatEnvironment
+from turnmill.rendering.form import Form, Written, write
+from turnmill.rendering.limits import TemplateLimit
+from turnmill.rendering.segments import Emitted, Segment, segments_of
+from turnmill.rendering.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Dialog:
+    """What a template says of a conversation, and who wrote it."""
+
+    text: str
+    segments: list[Segment]
+    written: Written
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+class Template:
+    """A chat template and the variables it is rendered with.
+
+    Args:
+        source: the template's text.
+        special_tokens: `bos_token` and the like, by variable name.
+        date: the day its clock shows, ISO 8601.
+        name: what to call it in messages.
+
+    Raises:
+        UsageError: the text is not a template.
+    """
+
+    def __init__(
+        self, source: str, special_tokens: Mapping[str, str], date: str = "2025-01-01", name: str = "chat template"
+    ) -> None:
+        self.source, self.name, self.date = source, name, date
+        self.special_tokens = dict(special_tokens)
+        self._tracking, self._plain = (ChatEnvironment(date, stamps=stamps) for stamps in (True, False))
+        try:
+            self._tracked_template = self._tracking.from_string(source)
+            self._plain_template = self._plain.from_string(source)
+        except TemplateSyntaxError as fault:
+            raise UsageError(
+                f"{name}: line {fault.lineno} is not Jinja as chat templates are written: {fault.message}",
+                next_step="--template chatml",
+            ) from fault
+
+    @cached_property
+    def literals(self) -> tuple[str, ...]:
+        """Every text the template itself can write."""
+        tree = self._plain.parse(self.source)
+        texts = [node.data for node in tree.find_all(nodes.TemplateData)]
+        texts += [node.value for node in tree.find_all(nodes.Const) if isinstance(node.value, str)]
+        return (*texts, *self.special_tokens.values())
+
+    @property
+    def asks_the_clock(self) -> bool:
+        """Whether a render so far depended on the date."""
+        return self._tracking.clock.asked or self._plain.clock.asked
+
+    def plain(self, written: Written, kwargs: Mapping[str, Json], *, prompt: bool = False) -> str:
+        """The text as transformers gives it, without origins."""
+        pieces = self._plain.render_pieces(self._plain_template, self._variables(written, kwargs, prompt), Trace())
+        with _row_faults():
+            return "".join(pieces)
+
+    def tracked(
+        self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json], *, prompt: bool = False
+    ) -> Dialog:
+        """The text with its segments, proven equal to the plain text.
+
+        Raises:
+            Rejected: the template refuses the row, goes over a bound, or gives another text when tracked.
+        """
+        counts: Counter[str] = Counter()
+        trace = Trace()
+        written = write(conversation, form, trace, counts)
+        variables = self._variables(written, kwargs, prompt)
+        with _row_faults():
+            pieces = [
+                Emitted(piece, trace.owner)
+                for piece in self._tracking.render_pieces(self._tracked_template, variables, trace)
+            ]
+        text = "".join(piece.text for piece in pieces)
+        if text != self.plain(write(conversation, form, None, Counter()), kwargs, prompt=prompt):
+            raise Rejected("render-differs", "the tracked text is not the template's own text; its spans are not known")
+        return Dialog(text, segments_of(pieces, trace.origins, written.entries), written, counts)
+
+    def generation_prompt(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> str:
+        """What the template writes behind the conversation for the model to go on from."""
+        written = write(conversation, form, None, Counter())
+        before, after = (self.plain(written, kwargs, prompt=prompt) for prompt in (False, True))
+        if after.startswith(before):
+            return after[len(before) :]
+        dialog = self.tracked(conversation, form, kwargs, prompt=True)
+        tail = len(dialog.text)
+        for segment in reversed(dialog.segments):
+            if segment.entry >= 0 or not segment.is_literal:
+                break
+            tail = segment.start
+        return dialog.text[tail:]
+
+    def _variables(self, written: Written, kwargs: Mapping[str, Json], prompt: bool) -> dict[str, Any]:
+        return {
+            **self.special_tokens,
+            **kwargs,
+            "messages": written.dicts,
+            "tools": written.tools,
+            "documents": None,
+            "add_generation_prompt": prompt,
+        }
+
+
+class _row_faults:
+    """What a template raises on a row, as the row's fault."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: object) -> None:
+        if fault is None or isinstance(fault, Rejected) or not isinstance(fault, Exception):
+            return
+        if isinstance(fault, TemplateLimit):
+            raise Rejected("template-limit", str(fault)) from fault
+        if isinstance(fault, TemplateError):
+            raise Rejected("template-refuses", f"the template says: {quote(str(fault))}") from fault
+        raise Rejected(
+            "template-raises", f"the template fails on this row: {type(fault).__name__}: {quote(str(fault))}"
+        ) from fault

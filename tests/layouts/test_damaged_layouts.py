@@ -1,0 +1,92 @@
+"""Rows of every layout with something broken inside: a dialect reads or rejects them, and what is read can be told."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from turnmill.codes import CODES
+from turnmill.contract import check
+from turnmill.conversation import Checked
+from turnmill.dialects import Mapping, Reading, convert, dialects, writers
+from turnmill.dialects.detect import detect
+from turnmill.dialects.writing import write_record
+from turnmill.errors import Rejected, UsageError
+
+CASES = [json.loads(line) for line in (Path(__file__).parent / "layouts.jsonl").read_text().splitlines()]
+JUNK = ["", " ", "x", "user", "assistant", "tool", "<think>", "{}", '{"name": "f", "arguments": {}}', "<|start|>",
+        None, True, 0, 1.5, -1, [], {}, [[]], [None], {"type": "text"}, {"role": "user"}, "\ud800"]  # fmt: skip
+ROUNDS = 40
+"""Damaged copies of each layout and dialect; a seed makes them the same ones in every run."""
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every container with each of its keys."""
+    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield value, key
+        yield from places(value[key])
+
+
+def damaged(record: dict, draw: random.Random) -> dict:
+    record = copy.deepcopy(record)
+    for _ in range(draw.randint(1, 3)):
+        found = list(places(record))
+        if not found:
+            break
+        container, key = draw.choice(found)
+        if draw.random() < 0.3:
+            del container[key]
+        elif isinstance(container, list) and draw.random() < 0.5:
+            container.insert(key, copy.deepcopy(draw.choice(found)[0]))
+        else:
+            container[key] = copy.deepcopy(draw.choice(JUNK))
+    return record
+
+
+def read(record: dict, name: str, mapping: Mapping) -> Checked | str:
+    """The row, or the code of its fault."""
+    try:
+        return check(convert(record, dialects.get(name), Reading(mapping)))
+    except Rejected as rejected:
+        return rejected.code
+
+
+def write(row: Checked, name: str) -> dict | None:
+    try:
+        return write_record(row, name)
+    except Rejected:
+        return None
+
+
+@pytest.mark.parametrize("name", dialects.names())
+def test_a_damaged_row_is_read_or_rejected(name):
+    draw = random.Random(name)
+    written = 0
+    for case in CASES:
+        mapping = Mapping(**case["mapping"]) if case.get("dialect") == name and "mapping" in case else Mapping()
+        for _ in range(ROUNDS):
+            record = damaged(case["record"], draw)
+            before = repr(record)
+            row = read(record, name, mapping)
+            assert repr(record) == before
+            assert not isinstance(row, str) or row in CODES
+            if not isinstance(row, str):
+                written += sum(write(row, target) is not None for target in writers)
+    assert written > 20
+
+
+def test_a_damaged_row_is_told_or_refused():
+    draw = random.Random(1)
+    told = set()
+    for case in CASES * ROUNDS:
+        try:
+            told.add(detect([damaged(case["record"], draw)], Mapping(**case.get("mapping", {}))).name)
+        except UsageError as refused:
+            told.add(bool(refused.next_step))
+    assert told == {*dialects.names(), True}

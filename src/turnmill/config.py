@@ -55,7 +55,7 @@ class Config(BaseModel):
     health: options.Health = options.Health()
     """How many rows a source may lose in read, repair and check."""
     filter: options.Filter = options.Filter()
-    """Which filters run."""
+    """Which filters run, and their options."""
     dedup: options.Dedup = options.Dedup()
     """Which duplicates leave."""
     split: options.Split = options.Split()
@@ -86,6 +86,15 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "check.max_observation_characters": (1, inf),
     "health.max_rejected": (0, 1),
     "health.min_rows": (0, inf),
+    "filter.length_bounds.min_turns": (0, inf),
+    "filter.length_bounds.max_turns": (1, inf),
+    "filter.length_bounds.min_characters": (0, inf),
+    "filter.length_bounds.max_characters": (1, inf),
+    "filter.length_bounds.min_answer_characters": (0, inf),
+    "filter.length_bounds.max_answer_characters": (1, inf),
+    "filter.encoding_damage.min_marks": (1, inf),
+    "filter.repetition_loops.min_repeats": (3, inf),
+    "filter.repetition_loops.min_characters": (1, inf),
     "split.fraction": (0, 1),
     "split.rows": (0, inf),
     "fit.max_tokens": (1, inf),
@@ -172,25 +181,32 @@ def as_yaml(config: Config, origins: Origins | None = None) -> str:
                 fields = _section_lines(source, f"sources.{source.name}", origins)
                 lines += [f"  {'- ' if number == 0 else '  '}{line}" for number, line in enumerate(fields)]
         elif dataclasses.is_dataclass(value):
-            lines += [f"{name}:", *(f"  {line}" for line in _section_lines(value, name, origins))]
+            lines += _field_lines(name, value, name, origins)
         else:
-            lines.append(_field_line(name, value, name, origins))
+            lines += _field_lines(name, value, name, origins)
     return "\n".join(lines)
 
 
 def field_help(sections: Sequence[str]) -> list[FieldHelp]:
     """The fields of some sections (none = all), in order, with default and docstring."""
     schema = json_schema()
-    rows = []
+    rows: list[FieldHelp] = []
     for section in sections or Config.model_fields:
         declared = schema["properties"][section]
-        definition = declared.get("items", declared).get("$ref", "").rpartition("/")[2]
         prefix = "sources.NAME" if section == "sources" else section
-        fields = schema["$defs"][definition]["properties"].items() if definition else [("", declared)]
-        for name, field in fields:
-            default = dump_yaml(field["default"]) if field.get("default") is not None else ""
-            rows.append(FieldHelp(f"{prefix}.{name}".rstrip("."), default, field.get("description", "")))
+        rows += _help_of(prefix, declared.get("items", declared), schema["$defs"])
     return rows
+
+
+def _help_of(path: str, declared: dict[str, Any], definitions: dict[str, Any]) -> Iterator[FieldHelp]:
+    """A field, or all fields of the section that it is."""
+    definition = declared.get("$ref", "").rpartition("/")[2]
+    if definition:
+        for name, field in definitions[definition]["properties"].items():
+            yield from _help_of(f"{path}.{name}", field, definitions)
+    else:
+        default = dump_yaml(declared["default"]) if declared.get("default") is not None else ""
+        yield FieldHelp(path, default, declared.get("description", ""))
 
 
 def sources_of(data: Sequence[str], dialect: str | None = None, repairs: str | None = None) -> list[dict[str, Any]]:
@@ -285,12 +301,18 @@ def _origins_of_fields(config: Config, origins: TreeOrigins) -> Iterator[tuple[s
     for name, value in config:
         if name == "sources":
             for number, source in enumerate(value):
-                for key in _field_names(source):
-                    yield f"sources.{source.name}.{key}", _origin(("sources", str(number), key), origins)
-        elif dataclasses.is_dataclass(value):
-            yield from ((f"{name}.{key}", _origin((name, key), origins)) for key in _field_names(value))
+                yield from _origins_in(source, f"sources.{source.name}", ("sources", str(number)), origins)
         else:
-            yield name, _origin((name,), origins)
+            yield from _origins_in(value, name, (name,), origins)
+
+
+def _origins_in(value: Any, name: str, path: KeyPath, origins: TreeOrigins) -> Iterator[tuple[str, str]]:
+    """The origin of a field, or of all fields of the section that it is."""
+    if dataclasses.is_dataclass(value):
+        for key in _field_names(value):
+            yield from _origins_in(getattr(value, key), f"{name}.{key}", (*path, key), origins)
+    else:
+        yield name, _origin(path, origins)
 
 
 def _origin(path: KeyPath, origins: TreeOrigins) -> str:
@@ -312,9 +334,12 @@ def _field_names(section: Any) -> list[str]:
 
 
 def _section_lines(section: Any, path: str, origins: Origins | None) -> list[str]:
-    return [_field_line(name, getattr(section, name), f"{path}.{name}", origins) for name in _field_names(section)]
+    fields = [(name, getattr(section, name)) for name in _field_names(section)]
+    return [line for name, value in fields for line in _field_lines(name, value, f"{path}.{name}", origins)]
 
 
-def _field_line(name: str, value: Any, path: str, origins: Origins | None) -> str:
+def _field_lines(name: str, value: Any, path: str, origins: Origins | None) -> list[str]:
+    if dataclasses.is_dataclass(value):
+        return [f"{name}:", *(f"  {line}" for line in _section_lines(value, path, origins))]
     line = f"{name}: {dump_yaml(list(value) if isinstance(value, tuple) else value)}"
-    return line if origins is None else f"{line}  # {origins[path]}"
+    return [line if origins is None else f"{line}  # {origins[path]}"]

@@ -94,12 +94,104 @@ class Source:
     """Overrides of the `health` section."""
 
 
+PHRASE_LANGUAGES = ("de", "en", "es", "fr", "ja", "zh")
+"""Languages that phrase lists are shipped for."""
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBounds:
+    """The filter `length-bounds`: how much a conversation says, in characters and assistant turns."""
+
+    min_turns: int | None = None
+    """Fewer assistant turns."""
+    max_turns: int | None = None
+    """More assistant turns."""
+    min_characters: int | None = None
+    """Fewer characters in all texts together."""
+    max_characters: int | None = None
+    """More characters in all texts together."""
+    min_answer_characters: int | None = None
+    """A final answer of fewer characters."""
+    max_answer_characters: int | None = None
+    """A final answer of more characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncodingDamage:
+    """The filter `encoding-damage`: what was lost or garbled on the way, in what users and assistants say."""
+
+    min_marks: int = 1
+    """So many replacement characters, garbled letters and control characters in one text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """A filter that looks for phrases in assistants' answers."""
+
+    languages: tuple[str, ...] = PHRASE_LANGUAGES
+    """Whose shipped lists are used."""
+    phrases: tuple[str, ...] = ()
+    """Further phrases; `{a|b}` stands for one of several."""
+    files: tuple[str, ...] = ()
+    """Files of further phrases, a line each; lines that begin with # are notes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProductNames:
+    """The filter `product-names`: answers in which a model says that it is a product, or whose."""
+
+    languages: tuple[str, ...] = PHRASE_LANGUAGES
+    """Whose shipped phrases are used."""
+    phrases: tuple[str, ...] = ()
+    """Further phrases; `{name}`, `{ambiguous}` and `{maker}` stand for names, `{a|b}` for one of several."""
+    names: tuple[str, ...] = ()
+    """Further names of models that nothing else is called."""
+    ambiguous: tuple[str, ...] = ()
+    """Further names of models that people and things are called, too."""
+    makers: tuple[str, ...] = ()
+    """Further names of makers."""
+    allow: tuple[str, ...] = ()
+    """Shipped names and makers that are no leak: your own."""
+
+
+@dataclass(frozen=True, slots=True)
+class RepetitionLoops:
+    """The filter `repetition-loops`: an assistant's text that says the same again and again without a break."""
+
+    min_repeats: int = 6
+    """The same words so many times in a row."""
+    min_characters: int = 200
+    """They cover so many characters together."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """The filter `language`: the language of the answers, told by their script and commonest words."""
+
+    keep: tuple[str, ...] = ()
+    """Two-letter codes; answers that are clearly in another language let the row go. None: every row stays."""
+
+
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which filters run."""
+    """Which filters run, and their options by filter."""
 
     use: tuple[str, ...] = ("stalled-tool-call",)
     """Names of filters (`turnmill list filters`); the first that lets a row go gives its code."""
+    length_bounds: LengthBounds = LengthBounds()
+    """How much a conversation says."""
+    encoding_damage: EncodingDamage = EncodingDamage()
+    """What counts as damage."""
+    refusals: Phrases = Phrases()
+    """Answers that begin with one of these refuse."""
+    boilerplate: Phrases = Phrases()
+    """Answers in which a sentence begins with one of these."""
+    product_names: ProductNames = ProductNames()
+    """Whose names are leaks."""
+    repetition_loops: RepetitionLoops = RepetitionLoops()
+    """What counts as a loop."""
+    language: Language = Language()
+    """Which languages stay."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ import pytest
 from turnmill.contract import check
 from turnmill.conversation import Conversation, Message
 from turnmill.filters import filters
+from turnmill.options import Filter
 
 TOOLS = tuple({"name": name, "parameters": {}} for name in "fg")
 USER, FINAL = Message("user", "u"), Message("assistant", "a", "final")
@@ -42,7 +43,7 @@ PAIR = [call(), reply()]
 )
 def test_flags_the_third_fruitless_repeat(messages, stalls):
     checked = check(Conversation(tuple(messages), TOOLS))
-    refused = filters.get("stalled-tool-call")(checked)
+    refused = filters.get("stalled-tool-call")(checked, Filter())
     assert (refused.code if refused else None) == ("stalled-tool-call" if stalls else None)
 
 
@@ -51,4 +52,4 @@ def test_names_the_third_call():
         Message(m.role, m.text, m.channel, m.name, m.recipient, recorded=n)
         for n, m in enumerate([USER, *PAIR, *PAIR, call()])
     )
-    assert filters.get("stalled-tool-call")(check(Conversation(messages, TOOLS))).at == 5
+    assert filters.get("stalled-tool-call")(check(Conversation(messages, TOOLS)), Filter()).at == 5

@@ -11,6 +11,48 @@ LEAVING: dict[str, Code] = {
         "user, call f, result x, call f, result x, call f",
         "Nothing, or take the filter out of `filter.use` to keep such rows.",
     ),
+    "length-bounds": Code(
+        "filter",
+        "The conversation, or an answer, is shorter or longer than the bounds that were set.",
+        "an answer of 4 characters under `filter.length_bounds.min_answer_characters: 20`",
+        "Nothing, or change the bounds.",
+    ),
+    "encoding-damage": Code(
+        "filter",
+        "A text holds U+FFFD, control characters, or letters that were read in a wrong encoding.",
+        '{"role": "user", "content": "Le cafÃ© dâ€™en face"}',
+        "Decode the source again from its bytes; such letters cannot be guessed back.",
+    ),
+    "refusals": Code(
+        "filter",
+        "An answer begins as a refusal.",
+        '{"role": "assistant", "content": "I\'m sorry, but I can\'t help with that."}',
+        "Nothing, or take the filter out of `filter.use` where refusing is to be learned.",
+    ),
+    "boilerplate": Code(
+        "filter",
+        "An answer speaks of itself as a machine, or holds what a chat page left in it.",
+        '{"role": "assistant", "content": "As an AI language model, I do not have opinions. …"}',
+        "Nothing, or take the sentence out of the answer.",
+    ),
+    "product-names": Code(
+        "filter",
+        "The assistant says that it is a known product, or made by its maker.",
+        '{"role": "assistant", "content": "I am ChatGPT, a model trained by OpenAI."}',
+        "Nothing, or write your own name; `filter.product_names.allow` admits names.",
+    ),
+    "repetition-loops": Code(
+        "filter",
+        "The assistant says the same words many times in a row.",
+        "an answer that ends in thirty times `I hope this helps.`",
+        "Nothing: the text was made by a model that got stuck.",
+    ),
+    "language": Code(
+        "filter",
+        "The answers are clearly in a language that is not kept.",
+        "a French answer under `filter.language.keep: [en, de]`",
+        "Nothing, or name the language in `filter.language.keep`.",
+    ),
     "duplicate": Code(
         "dedup",
         "Another row has the same messages, tools and template arguments.",

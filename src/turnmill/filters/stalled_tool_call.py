@@ -9,6 +9,7 @@ from typing import NamedTuple
 from turnmill.conversation import Checked, Message, canonical_json
 from turnmill.errors import Rejected, quote
 from turnmill.filters import row_filter
+from turnmill.options import Filter
 
 
 class _Said(NamedTuple):
@@ -22,7 +23,7 @@ class _Said(NamedTuple):
 
 
 @row_filter("stalled-tool-call")
-def stalled_tool_call(conversation: Checked) -> Rejected | None:
+def stalled_tool_call(conversation: Checked, options: Filter) -> Rejected | None:
     """Refuse a conversation that repeats a call three times one after another without a new result.
 
     Within what follows one user message: three calls in a row to one tool with equal arguments, each made after the

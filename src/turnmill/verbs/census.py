@@ -20,7 +20,7 @@ from turnmill.rendered import Kind, Loss
 from turnmill.report.census import SAMPLES_PER_SOURCE, SourceCensus, Unit, census
 from turnmill.tokens.loss import Policy
 from turnmill.verbs.check import outcomes, tasks_of
-from turnmill.verbs.filter import verdict
+from turnmill.verbs.filter import settled, verdict
 from turnmill.verbs.read import OpenSource
 from turnmill.verbs.tokenize import BATCH, Line, Made, Recipe, max_tokens_of, renderer_of, sample_of
 
@@ -180,6 +180,7 @@ class Counting:
 
     def __init__(self, config: Config, advance: Callable[[int], None]) -> None:
         self._config, self._advance = config, advance
+        self._filter = settled(config.filter)
         self._seen: dict[bytes, str] = {}
         self._exchanges: set[str] = set()
         model = open_model(config.model)
@@ -230,7 +231,7 @@ class Counting:
         """Class and code of a checked row that a filter or dedup lets go."""
         if row is None:
             return None
-        filtered = verdict(row, self._config.filter)
+        filtered = verdict(row, self._filter)
         if filtered is not None:
             return filtered[0], filtered[1].code
         code = self._repeats(row)

@@ -140,7 +140,8 @@ class RecordCheck:
         except Rejected as fault:
             return Outcome(record, stage, fault=fault.with_traceback(None), conversation=conversation)
         finally:
-            self._counts.update(f"repair/{name}" for name in touched)
+            for name in touched:
+                self._counts[f"repair/{name}"] += 1
 
     def _value(self, record: Record, touched: list[str]) -> Json:
         """The record's object behind the record repairs, which may mend what the reader refused.

@@ -95,6 +95,7 @@ def plan_of(config: Config, progress: Callable[[str], None] | None = None) -> Pl
     Raises:
         UsageError: a source or the model cannot be used; nothing was written.
     """
+    filter.settled(config.filter)
     if not config.sources:
         raise UsageError(
             "no data given: expected files, or `sources` in the config", next_step="turnmill prepare --help"
@@ -235,9 +236,10 @@ def _sums(results: Iterable[ShardResult]) -> dict[str, int]:
 
 
 def _filter(builder: _Builder, config: Config, checked: Built) -> Built:
-    step = filter.step_of(checked.step, config.filter, config.split.group_field)
+    options = filter.settled(config.filter)
+    step = filter.step_of(checked.step, options, config.split.group_field)
     tasks = [
-        filter.FilterTask(str(path), config.filter, config.split.group_field, step.fingerprint)
+        filter.FilterTask(str(path), options, config.split.group_field, step.fingerprint)
         for path in checked.file(check.CONVERSATIONS)
     ]
     return builder.build(step, tasks, filter.run_shard)

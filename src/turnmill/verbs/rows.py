@@ -12,9 +12,9 @@ from turnmill.dialects.neutral import neutral_turns
 from turnmill.errors import Rejected
 from turnmill.files.quarantine import LeftClass
 from turnmill.files.record import Record
-from turnmill.options import Source
+from turnmill.options import Filter, Source
 from turnmill.verbs.check import CheckTask, Outcome, outcomes, tasks_of
-from turnmill.verbs.filter import verdict
+from turnmill.verbs.filter import settled, verdict
 from turnmill.verbs.read import OpenSource
 
 if TYPE_CHECKING:
@@ -71,11 +71,12 @@ def rows_of(opened: OpenSource, config: Config, counts: Counter[str], only_row: 
             `codes/<code>`, which the health limit asks for, and of those that a filter lets go `filters/<code>`.
         only_row: leave out shards that do not hold the row of this number.
     """
+    options = settled(config.filter)
     for task in tasks_of(opened, config):
         if only_row is not None and not _holds(task, only_row):
             continue
         for outcome in outcomes(task, counts):
-            row = _row(outcome, opened.source, config)
+            row = _row(outcome, opened.source, options)
             _count(row, counts)
             yield row
 
@@ -84,11 +85,11 @@ def _holds(task: CheckTask, row: int) -> bool:
     return task.shard.first_row <= row < task.shard.first_row + task.shard.rows
 
 
-def _row(outcome: Outcome, source: Source, config: Config) -> ReadRow:
+def _row(outcome: Outcome, source: Source, options: Filter) -> ReadRow:
     record, checked = outcome.record, outcome.checked
     if checked is None:
         return ReadRow(record, source, outcome.stage, outcome.conversation, None, "rejected", outcome.fault)
-    leaves = verdict(checked, config.filter)
+    leaves = verdict(checked, options)
     class_, fault = leaves if leaves is not None else (None, None)
     return ReadRow(record, source, "filter", checked, checked, class_, fault)
 

@@ -25,7 +25,9 @@ def example(*turns: int, tail: int = 0) -> Example:
 
 
 RESULT = Run(20, 2, "result", 1.0)
-OBSERVED = Example("id", 0, "s", "f", 1, list(range(20)), [Run(8, 0, "user", 0.0), Run(10, 1, "answer", 0.0), RESULT], [])
+OBSERVED = Example(
+    "id", 0, "s", "f", 1, list(range(20)), [Run(8, 0, "user", 0.0), Run(10, 1, "answer", 0.0), RESULT], []
+)
 """Only a tool result trains."""
 
 

@@ -300,7 +300,7 @@ def check_sayable(source: str, counts: dict[str, int], render: Render, model: st
         f"source {source!r}: the template cannot say {lost:,} of {rows:,} rows ({lost / rows:.1%}):\n"
         f"{_codes_listing(counts)}\n"
         "look at them with `turnmill explain`, choose another template, or let them go: --render.on_unsayable drop",
-        next_step=f"turnmill template check {shlex.quote(model)}",
+        next_step=f"turnmill template check {shell_word(model)}",
     )
 
 
@@ -333,4 +333,4 @@ def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built]) -> Built:
 
 def _census_of(config: Config) -> str:
     data = [path for source in config.sources for path in source.data]
-    return f"turnmill census {shlex.join(data)} --model {config.model.name_or_path}"
+    return f"turnmill census {shlex.join(data)} --model {shell_word(config.model.name_or_path)}"

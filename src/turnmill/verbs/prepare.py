@@ -92,7 +92,7 @@ def plan_of(config: Config, progress: Callable[[str], None] | None = None) -> Pl
     """Open the sources and the model, and prove that the template can be used.
 
     Raises:
-        UsageError: a source or the model cannot be used; nothing was written.
+        UsageError: a source, the model or an option cannot be used; nothing was written.
     """
     if not config.sources:
         raise UsageError(
@@ -100,6 +100,7 @@ def plan_of(config: Config, progress: Callable[[str], None] | None = None) -> Pl
         )
     if config.model.name_or_path is None:
         raise UsageError("no model given: prepare needs its tokenizer and template", next_step="--model smollm2")
+    split.require_usable(config.split, check.kept_columns(config.read))
     model = open_model(config.model)
     max_tokens = tokenize.max_tokens_of(config.fit, model)
     recipes = {

@@ -104,7 +104,8 @@ class PreparedData:
             raise UsageError(f"{self.folder} holds no packed rows", next_step="--pack.materialise true")
         for path in files:
             for batch in batches(path):
-                for row in batch.to_pylist():
+                for number in range(batch.num_rows):  # one at a time: as Python numbers a batch is large
+                    (row,) = batch.slice(number, 1).to_pylist()
                     yield Pack(numbers=tuple(next(plan)), **row)
 
     def left(self) -> Iterator[Left]:

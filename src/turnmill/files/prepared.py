@@ -15,7 +15,7 @@ from turnmill.files.canonical import readmit
 from turnmill.files.examples import Examples
 from turnmill.files.inventory import verify
 from turnmill.files.packed import read_plan
-from turnmill.files.quarantine import Left, from_table
+from turnmill.files.quarantine import Left, iterate
 from turnmill.files.tables import batches
 from turnmill.rendered import Example
 
@@ -111,9 +111,7 @@ class PreparedData:
     def left(self) -> Iterator[Left]:
         """The rows that left, duplicates too."""
         for name in ("quarantine", "duplicates"):
-            for path in self._files(name):
-                for batch in batches(path):
-                    yield from from_table(batch)
+            yield from iterate(self._files(name))
 
     def to_datasets(self, side: Side = "train") -> Dataset:
         """The packed rows as a `datasets.Dataset`.

@@ -7,7 +7,7 @@ import hashlib
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 MAX_UNSAYABLE = 0.05
 """Share of a source's rows that the template may fail to say before a run stops."""
 MIN_UNSAYABLE_ROWS = 20
-NO_SHARDS: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,7 @@ class Prepared:
     pack: Built
 
 
-def plan_of(config: Config, progress: Callable[[str], None] | None = None) -> Plan:
+def plan_of(config: Config) -> Plan:
     """Open the sources and the model, and prove that the template can be used.
 
     Raises:

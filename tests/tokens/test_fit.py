@@ -146,5 +146,28 @@ def test_parts_train_every_turn_once_and_end_at_stops(turns, limit, system):
     assert [part.example.part for part in parts] == list(range(len(parts)))
 
 
+def agent_loop(steps: int, system: int = 5, user: int = 10, call: int = 10, result: int = 10) -> Example:
+    """One question and many calls with their results, and an answer."""
+    runs, ends, end = [Run(system, -1, "system", 0.0), Run(system + user, 0, "user", 0.0)], [], system + user
+    for step in range(steps):
+        runs += [Run(end + 2, 1 + 2 * step, "frame", 0.0), Run(end + call, 1 + 2 * step, "call", 1.0)]
+        end += call
+        ends.append(end)
+        end += result
+        runs.append(Run(end, 2 + 2 * step, "result", 0.0))
+    return Example("id", 0, "s", "f", 1, list(range(end)), runs, ends)
+
+
+def test_a_long_run_of_calls_goes_on_with_the_question_and_the_call_before():
+    counts = Counter()
+    row = agent_loop(12)
+    parts = continued(row, 60, counts)
+    assert counts["fit/turns-too-long"] == 0
+    assert [token for part in parts for token in trained_tokens(part)] == trained_tokens(_whole(row))[: 12 * 8]
+    second = parts[1].stretches
+    assert [tuple(stretch) for stretch in second[:3]] == [(0, 5, True), (5, 15, True), (35, 45, True)]
+    assert all(len(part.example.input_ids) <= 60 for part in parts)
+
+
 def _whole(row: Example) -> Part:
     return Part(row, ())

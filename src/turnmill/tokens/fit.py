@@ -85,25 +85,17 @@ def _trained_end(example: Example) -> int:
 
 
 def _continued(example: Example, end: int, max_tokens: int, counts: Counter[str]) -> Iterator[tuple[Stretch, ...]]:
-    """The stretches of each further part: what stands before the first user, the exchange before the cut, new turns.
+    """The stretches of each further part: context, then as many new turns as fit.
 
-    Where that exchange leaves no room and a user speaks next, it is left out; a turn that fits in no part is left out
-    and counted.
+    A turn that fits in no part is left out and counted.
     """
-    opening, users = _openings(example)
     while end < example.turn_ends[-1]:
         following = [turn_end for turn_end in example.turn_ends if turn_end > end]
-        fresh = next((start for start in users if end <= start < following[0]), None)
-        exchange = max((start for start in users if start < end), default=None)
-        for begin in (exchange, fresh):
-            if begin is None:
-                continue
-            room = begin + max_tokens - opening
-            last = max((turn_end for turn_end in following if turn_end <= room), default=0)
+        for context, begin in _contexts(example, end, following[0]):
+            room = max_tokens - sum(shown.end - shown.start for shown in context)
+            last = max((turn_end for turn_end in following if turn_end - begin <= room), default=0)
             if last:
-                shown = Stretch(begin, max(begin, end), is_context=True)
-                stretches = (Stretch(0, opening, is_context=True), shown, Stretch(shown.end, last))
-                yield tuple(stretch for stretch in stretches if stretch.start < stretch.end)
+                yield (*context, Stretch(begin, last))
                 end = last
                 break
         else:
@@ -111,16 +103,50 @@ def _continued(example: Example, end: int, max_tokens: int, counts: Counter[str]
             end = following[0]
 
 
-def _openings(example: Example) -> tuple[int, list[int]]:
-    """The token at which the first user message begins, and those of all user messages."""
+def _contexts(example: Example, end: int, next_turn_end: int) -> Iterator[tuple[tuple[Stretch, ...], int]]:
+    """What may be shown before new turns, and where those begin; the best first.
+
+    What stands before the first user, always; and the exchange before the cut, or, where a user speaks next, nothing
+    more, or, inside a long run of calls, the user's last message and the turn before the cut.
+    """
+    opening, users = _openings(example)
+    exchange = max((user for user in users if user.start < end), default=Stretch(opening, opening))
+    yield _shown(Stretch(0, opening), Stretch(exchange.start, end)), end
+    fresh = next((user.start for user in users if end <= user.start < next_turn_end), None)
+    if fresh is not None:
+        yield _shown(Stretch(0, opening)), fresh
+    else:
+        turn = max(_turn_start(example, end), exchange.end)
+        yield _shown(Stretch(0, opening), exchange, Stretch(turn, end)), end
+
+
+def _shown(*stretches: Stretch) -> tuple[Stretch, ...]:
+    return tuple(stretch._replace(is_context=True) for stretch in stretches if stretch.start < stretch.end)
+
+
+def _turn_start(example: Example, end: int) -> int:
+    """Where the turn that ends there opens: its header and its stop are of one message."""
+    begin = 0
+    starts: dict[int, int] = {}
+    for run in example.runs:
+        starts.setdefault(run.message, begin)
+        if run.end >= end:
+            return starts[run.message]
+        begin = run.end
+    return begin
+
+
+def _openings(example: Example) -> tuple[int, list[Stretch]]:
+    """The token at which the first user message begins (0 without one), and all user messages."""
     speakers = {run.message for run in example.runs if run.kind == "user"}
-    starts: list[int] = []
+    users: list[Stretch] = []
     begin, previous = 0, None
     for run in example.runs:
-        if run.message in speakers and run.message != previous:
-            starts.append(begin)
+        if run.message in speakers:
+            is_new = run.message != previous
+            users.append(Stretch(begin, run.end) if is_new else users.pop()._replace(end=run.end))
         previous, begin = run.message, run.end
-    return (starts[0] if starts else 0), starts
+    return (users[0].start if users else 0), users
 
 
 def part_of(example: Example, part: int, stretches: tuple[Stretch, ...]) -> Part:

@@ -1,5 +1,6 @@
 """The Python side of the verbs."""
 
+import shutil
 import subprocess
 import sys
 
@@ -95,6 +96,13 @@ def test_iterating_gives_the_examples_in_order(prepared):
 def test_a_side_without_rows_is_empty(prepared):
     assert len(prepared.examples("eval")) == 0
     assert list(prepared.packs("eval")) == prepared.plan("eval") == []
+
+
+def test_a_file_that_the_manifest_does_not_list_is_not_read(prepared):
+    before = list(prepared.left())
+    listed = next((prepared.folder / "quarantine").glob("*.parquet"))
+    shutil.copy(listed, listed.with_name("part-99999.parquet"))
+    assert list(turnmill.open_prepared(prepared.folder).left()) == before != []
 
 
 def test_a_changed_folder_is_not_opened(prepared):

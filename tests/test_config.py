@@ -99,6 +99,12 @@ def test_the_last_flag_of_a_field_wins() -> None:
         ("split.fraction", "1.5", "--split.fraction: got 1.5, expected 0 to 1"),
         ("pack", "3", "--pack: got 3, expected an object"),
         ("sources.chat.dialect", "x", "--sources.chat.dialect: unknown source 'chat'. Known: none"),
+        (
+            "read.keep_columns",
+            "[a, source]",
+            "--read.keep_columns: got 'source', expected names that differ and are none",
+        ),
+        ("read.keep_columns", "[a, a]", "--read.keep_columns: got 'a', expected names that differ"),
         ("limit", "[", "--limit: not valid YAML: line 1, column 2: "),
         ("read.think_tags.5", "x", "--read.think_tags.5: got {'5': 'x'}, expected a valid array"),
     ],

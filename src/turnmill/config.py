@@ -24,6 +24,7 @@ from turnmill import options
 from turnmill.config_tree import TreeOrigins, conformed, override, place_of
 from turnmill.conversation import canonical_json
 from turnmill.errors import UsageError, quote
+from turnmill.files.canonical import COLUMNS
 from turnmill.yaml_values import KeyPath, dump_yaml, load_yaml
 
 SCHEMA_COMMAND = "turnmill config schema"
@@ -144,6 +145,7 @@ def load(
         tree = override(tree, Config, origins, dotted, text)
     config = _validated(tree, origins)
     _check_sources(config, origins)
+    _check_columns(config.read.keep_columns, place_of(("read", "keep_columns"), origins))
     return config, dict(_origins_of_fields(config, origins))
 
 
@@ -294,6 +296,14 @@ def _check_sources(config: Config, origins: TreeOrigins) -> None:
         except UsageError as error:
             where = place_of(("sources", str(number)), origins)
             raise UsageError(f"{where}.{error.message}", next_step=error.next_step) from None
+
+
+def _check_columns(columns: Sequence[str], place: str) -> None:
+    """A kept column stands beside those of the canonical table, under a name of its own."""
+    for column in columns:
+        if column in COLUMNS or columns.count(column) > 1:
+            message = f"{place}: got {quote(column)}, expected names that differ and are none of {', '.join(COLUMNS)}"
+            raise UsageError(message, next_step=SCHEMA_COMMAND)
 
 
 def _origins_of_fields(config: Config, origins: TreeOrigins) -> Iterator[tuple[str, str]]:

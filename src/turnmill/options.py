@@ -37,7 +37,7 @@ class Read:
     keep_prefix: bool = False
     """Keep the rows before the fault of a broken array or a truncated compressed file, without exit 3."""
     keep_columns: tuple[str, ...] = ()
-    """Columns of the records that are kept beside the conversation."""
+    """Columns of the records that are kept beside the conversation; none may be named as a column of ours is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def split_rows(keys: Sequence[int] | NDArray[np.uint64], sources: Sequence[int],
     """
     import numpy as np
 
-    _require_one_amount(options)
+    require_one_amount(options)
     row_keys = np.asarray(keys, dtype=np.uint64)
     row_sources = np.asarray(sources, dtype=np.int64)
     if not options.per_source:
@@ -89,7 +89,12 @@ def split_rows(keys: Sequence[int] | NDArray[np.uint64], sources: Sequence[int],
     return Sides(np.isin(row_keys, chosen_keys), oversized)
 
 
-def _require_one_amount(options: Split) -> None:
+def require_one_amount(options: Split) -> None:
+    """Refuse options that say in two ways, or in none that can be, how much to hold out.
+
+    Raises:
+        UsageError: both `fraction` and `rows` are given, or one is out of range.
+    """
     if options.fraction and options.rows:
         raise UsageError("split.fraction and split.rows are both given; expected one of them")
     if not 0.0 <= options.fraction < 1.0:

@@ -11,7 +11,7 @@ import pytest
 
 from turnmill.errors import StaleError, UsageError
 from turnmill.files import disk
-from turnmill.files.inventory import FileEntry, inventory, read_manifest, sha256_of, verify
+from turnmill.files.inventory import FileEntry, inventory, is_published, read_manifest, sha256_of, verify
 from turnmill.files.publish import claim, publish
 
 HOLDER = """
@@ -115,7 +115,7 @@ def test_a_failure_leaves_the_earlier_output_and_no_draft(output: Path, tmp_path
     assert verify(output)["files"][0]["path"] == "a.json"
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EBUSY])
 def test_a_place_that_cannot_be_written_is_a_usage_error(tmp_path: Path, code: int) -> None:
     with (
         pytest.raises(UsageError, match=f"cannot write {tmp_path}.*{os.strerror(code)}") as refused,
@@ -153,6 +153,24 @@ def test_a_folder_that_changed_is_stale(output: Path, spoil, whole: bool, what: 
     spoil(output)
     with pytest.raises(StaleError, match=what):
         verify(output, whole=whole)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"\xff", b'"\xff"', b"[]", b"[" * 100_000, b'{"made_by": {"turnmill": "1"}, "files": [{"path": 1}]}'],
+)
+def test_a_damaged_manifest_is_stale(output: Path, content: bytes) -> None:
+    output.mkdir(parents=True)
+    (output / "manifest.json").write_bytes(content)
+    with pytest.raises(StaleError, match=r"manifest\.json"):
+        verify(output)
+
+
+def test_a_folder_in_the_manifest_s_place_is_no_manifest(output: Path) -> None:
+    (output / "manifest.json").mkdir(parents=True)
+    assert not is_published(output)
+    with pytest.raises(UsageError, match="no prepared folder"):
+        verify(output)
 
 
 def test_a_folder_without_manifest_is_no_prepared_folder(tmp_path: Path) -> None:

@@ -107,6 +107,12 @@ def test_a_pipe_is_spooled(tmp_path: Path) -> None:
     assert (Path(path).read_bytes(), name) == (b'{"a": 1}', "rows")
 
 
+def test_no_two_files_have_one_name(write) -> None:
+    fsspec.filesystem("memory").pipe({f"/{bucket}/x.jsonl": b"{}" for bucket in ("one", "two")})
+    data = ["memory://one/x.jsonl", str(write("x.jsonl", "{}")), "memory://two/x.jsonl"]
+    assert [name for _, name in resolve(data)] == ["x.jsonl", "x.jsonl (2)", "x.jsonl (3)"]
+
+
 @pytest.mark.parametrize(
     ("data", "names"),
     [

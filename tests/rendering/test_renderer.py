@@ -199,3 +199,10 @@ def test_an_author_name_may_not_hold_a_control_token(chatml):
     with pytest.raises(Rejected) as refused:
         chatml.render(row)
     assert refused.value.code == "control-token-unescapable"
+
+
+@pytest.mark.parametrize(("entry", "goes_on"), [(0, "<tool_call>"), (1, "Lima")])
+def test_letters_that_a_prompt_shares_with_another_tag_are_no_part_of_it(renderer_of, entry, goes_on):
+    row = conversation((("user", "q"), ("call", "Peru"), ("result", "Peru"), ("answer", "Lima")))
+    rendered = renderer_of("qwen3").render(row)
+    assert rendered.text[rendered.prompt_ends[entry] :].startswith(goes_on)

@@ -24,6 +24,13 @@ def example(*turns: int, tail: int = 0) -> Example:
     return Example("id", 0, "s", "f", 1, list(range(end + tail)), runs, ends)
 
 
+RESULT = Run(20, 2, "result", 1.0)
+OBSERVED = Example(
+    "id", 0, "s", "f", 1, list(range(20)), [Run(8, 0, "user", 0.0), Run(10, 1, "answer", 0.0), RESULT], []
+)
+"""Only a tool result trains."""
+
+
 def fitted(row, max_tokens, options=None, *, only_last=False):
     (part,) = fit(row, options or Fit(), max_tokens, only_last=only_last, counts=Counter())
     return part.example
@@ -57,12 +64,21 @@ def test_a_cut_stands_behind_a_whole_trained_turn(row, limit, length, turns):
         (example(10, 20), 20, Fit(overflow="drop"), False, "too-long"),
         (example(10, 20), 20, Fit(), True, "too-long"),
         (example(10, 400), 20, Fit(), False, "far-too-long"),
+        (OBSERVED, 19, Fit(), False, "too-long"),
+        (OBSERVED, 19, Fit(overflow="continue"), False, "too-long"),
     ],
 )
 def test_what_does_not_fit_is_rejected_with_its_length(row, limit, options, only_last, code):
     with pytest.raises(Rejected, match=r"\d+") as refused:
         fitted(row, limit, options, only_last=only_last)
     assert refused.value.code == code
+
+
+@pytest.mark.parametrize("turn_ends", [[], [10]])
+def test_a_trained_result_behind_the_last_trained_turn_stays(turn_ends):
+    row = Example("id", 0, "s", "f", 1, list(range(25)), [*OBSERVED.runs, Run(25, 3, "answer", 0.0)], turn_ends)
+    kept = fitted(row, 25)
+    assert (len(kept.input_ids), kept.runs[-1]) == (20, RESULT)
 
 
 @given(turns=st.lists(st.integers(2, 40), min_size=1, max_size=8), limit=st.integers(40, 100))

@@ -177,3 +177,11 @@ def test_runs_cover_the_tokens_and_turns_end_at_stops(line, tokenizer, words):
     assert ends[-1] == len(example.input_ids)
     stop = tokenizer.token_to_id("<|im_end|>")
     assert [example.input_ids[end - 1] for end in example.turn_ends] == [stop] * len(example.turn_ends)
+
+
+def test_a_prompt_that_ends_inside_an_added_token_cuts_nothing(thinking, tokenizer):
+    row = conversation((("user", "q"), ("call", "Lima"), ("result", "Peru"), ("answer", "a")))
+    text = thinking.renderer.render(row).text
+    example = thinking.example(row)
+    assert tokenizer.decode(example.input_ids, skip_special_tokens=False) == text
+    assert example.input_ids == tokenizer.encode(text, add_special_tokens=False).ids

@@ -77,6 +77,20 @@ def test_the_cache_lies_beside_the_output_unless_it_is_named(tmp_path, monkeypat
     assert cache_of(Path("out"), Path("there")) == Path("there")
 
 
+@pytest.mark.parametrize(
+    ("flags", "what"),
+    [
+        ([("split.fraction", "0.1"), ("split.rows", "3")], "both given"),
+        ([("split.fraction", "1")], "less than 1"),
+        ([("split.rows", "3"), ("split.group_field", "topic")], "'topic'; expected a column that read.keep_columns"),
+    ],
+)
+def test_a_split_that_cannot_be_made_is_refused_before_any_row_is_read(flags, what):
+    config, _ = load(None, [("model.name_or_path", "nowhere"), *flags], ["nowhere.jsonl"])
+    with pytest.raises(UsageError, match=what):
+        plan_of(config)
+
+
 @pytest.mark.parametrize(("flags", "next_step"), [([], "turnmill prepare --help")])
 def test_a_plan_needs_data(flags, next_step):
     config, _ = load(None, flags)

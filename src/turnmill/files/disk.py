@@ -13,7 +13,7 @@ from turnmill.errors import UsageError, shell_word
 
 _PLACE_IS_AT_FAULT = {
     errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ENOTDIR,
-    errno.EEXIST,
+    errno.EEXIST, errno.EBUSY,
 }  # fmt: skip
 
 

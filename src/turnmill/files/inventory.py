@@ -70,16 +70,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """A published folder's manifest.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is none, or it cannot be read.
         StaleError: it is not turnmill's, or damaged.
     """
     try:
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes())
-    except (FileNotFoundError, NotADirectoryError) as problem:
-        raise UsageError(
-            f"{folder} is no prepared folder: it has no {MANIFEST}", next_step=f"ls {shell_word(folder)}"
-        ) from problem
-    except msgspec.DecodeError as problem:
+    except OSError as problem:
+        what = f"{folder} is no prepared folder: it has no {MANIFEST} that can be read ({problem.strerror})"
+        raise UsageError(what, next_step=f"ls -l {shell_word(folder)}") from problem
+    except (msgspec.DecodeError, RecursionError) as problem:
         raise StaleError(
             f"{folder / MANIFEST} is damaged: {problem}", next_step=f"ls -l {shell_word(folder)}"
         ) from problem
@@ -104,10 +103,15 @@ def verify(folder: Path, *, whole: bool = True) -> dict[str, Any]:
 
     Raises:
         UsageError: there is no manifest.
-        StaleError: files are missing or changed; the message names them.
+        StaleError: the manifest is not turnmill's or damaged, or files are missing or changed; the message names them.
     """
     manifest = read_manifest(folder)
-    entries = msgspec.convert(manifest["files"], list[FileEntry])
+    try:
+        entries = msgspec.convert(manifest["files"], list[FileEntry])
+    except msgspec.ValidationError as problem:
+        raise StaleError(
+            f"{folder / MANIFEST} lists no files: {problem}", next_step=_remade(folder, manifest)
+        ) from problem
     changed = [f"{entry.path} ({what})" for entry in entries if (what := _change(folder, entry, whole))]
     if changed:
         named = ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if len(changed) > 5 else "")

@@ -104,14 +104,14 @@ class PreparedData:
             raise UsageError(f"{self.folder} holds no packed rows", next_step="--pack.materialise true")
         for path in files:
             for batch in batches(path):
-                for row in batch.to_pylist():
+                for number in range(batch.num_rows):  # one at a time: as Python numbers a batch is large
+                    (row,) = batch.slice(number, 1).to_pylist()
                     yield Pack(numbers=tuple(next(plan)), **row)
 
     def left(self) -> Iterator[Left]:
         """The rows that left, duplicates too."""
         for name in ("quarantine", "duplicates"):
-            if (self.folder / name).is_dir():
-                yield from iterate(self.folder / name)
+            yield from iterate(self._files(name))
 
     def to_datasets(self, side: Side = "train") -> Dataset:
         """The packed rows as a `datasets.Dataset`.

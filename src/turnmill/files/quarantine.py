@@ -14,6 +14,7 @@ from turnmill.conversation import Conversation, recorded_json
 from turnmill.errors import Rejected
 from turnmill.files.canonical import to_row
 from turnmill.files.record import Record
+from turnmill.files.tables import batches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,14 +113,11 @@ def from_table(table: pa.Table | pa.RecordBatch) -> Iterator[Left]:
         yield Left(class_=values.pop("class"), **values)
 
 
-def iterate(folder: Path) -> Iterator[Left]:
-    """All rows of a quarantine folder, file by file in the order of their names."""
-    import pyarrow.parquet as pq
-
-    for path in sorted(folder.rglob("*.parquet")):
-        with pq.ParquetFile(path) as stored:
-            for batch in stored.iter_batches(1000):
-                yield from from_table(batch)
+def iterate(files: Iterable[Path]) -> Iterator[Left]:
+    """All rows of some files of quarantine or duplicates."""
+    for path in files:
+        for batch in batches(path):
+            yield from from_table(batch)
 
 
 def _as_text(raw: bytes) -> tuple[str, Literal["text", "base64"]]:

@@ -11,7 +11,7 @@ import stat
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from turnmill.errors import UsageError, shell_word
@@ -32,8 +32,7 @@ def resolve(data: Sequence[str]) -> list[tuple[str, str]]:
 
     The root is what the given directories, globs' fixed parts and files' directories have in common. A directory gives
     its files with a known suffix, recursively and sorted, without what begins with a dot or turnmill has published;
-    standard input is written to
-    a temporary file first.
+    standard input is written to a temporary file first. No two files have one name.
 
     Raises:
         UsageError: nothing is there, nothing fits, or a file is named twice.
@@ -53,7 +52,15 @@ def resolve(data: Sequence[str]) -> list[tuple[str, str]]:
         else:
             found += [(path, Path(os.path.abspath(path)).relative_to(root).as_posix()) for path in _local_files(item)]
     _refuse_twice([path for path, _ in found])
-    return found
+    return list(_named_apart(found))
+
+
+def _named_apart(files: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The files; a name that one before has too (two URLs share no root) is followed by how many have it by then."""
+    times: Counter[str] = Counter()
+    for path, name in files:
+        times[name] += 1
+        yield path, name if times[name] == 1 else f"{name} ({times[name]})"
 
 
 def _root_of(item: str) -> str:

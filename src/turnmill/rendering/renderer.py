@@ -129,14 +129,17 @@ class Renderer:
         starts: Mapping[int, int],
         kwargs: Mapping[str, Json],
     ) -> int:
-        """Where a turn's generation prompt ends: the part of its opening that the prompt already holds."""
+        """Where a turn's generation prompt ends: the part of its opening that the prompt already holds.
+
+        Where the two go on differently behind the header, letters that they share (`<t` of `<think>` and `<tool_call>`)
+        are no part that the prompt holds.
+        """
         if opening is None or entry not in starts:
             return 0
         prompt = self._prompt(conversation, written, entry, kwargs)
-        differs = (one != other for one, other in zip(opening.literal, prompt, strict=False))
-        shared = next(
-            (place for place, is_other in enumerate(differs) if is_other), min(map(len, (opening.literal, prompt)))
-        )
+        shared = min(len(opening.literal), len(prompt))
+        if opening.literal[:shared] != prompt[:shared]:
+            return starts[entry]
         return max(starts[entry], opening.start + shared)
 
     def _prompt(self, conversation: Conversation, written: Written, entry: int, kwargs: Mapping[str, Json]) -> str:

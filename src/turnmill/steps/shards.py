@@ -47,10 +47,10 @@ def shard_folder(step_folder: Path, index: int) -> Path:
 
 def clean(step_folder: Path, shards: int) -> None:
     """Keep of a step's draft its finished shards alone."""
-    finished = {shard_folder(step_folder, index) for index in range(shards)}
+    kept = {shard_folder(step_folder, index) for index in range(shards)}
     root = shard_folder(step_folder, 0).parent
     root.mkdir(parents=True, exist_ok=True)
-    leftovers = [path for path in (*step_folder.iterdir(), *root.iterdir()) if path not in finished | {root}]
+    leftovers = [path for path in (*step_folder.iterdir(), *root.iterdir()) if path not in kept | {root}]
     for path in leftovers:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 

@@ -91,10 +91,16 @@ class Encoder:
             parts.append(part)
         return _joined(parts)
 
+    def crossed(self, encoded: Encoded, borders: Sequence[int]) -> list[int]:
+        """Those of the borders that a token lies across; an added token is never cut, so where one lies is none."""
+        starts, ends = encoded.offsets[~np.isin(encoded.ids, self._added_ids)].T
+        return [border for border in borders if ((starts < border) & (border < ends)).any()]
+
     def cut(self, text: str, encoded: Encoded, borders: Sequence[int]) -> Encoded:
         """The same ids but with borders, in order: only the stretches between added tokens that hold them are anew.
 
-        An added token is found before anything else is done to a text, so nothing beyond it hangs on the stretch.
+        The borders are of those that `crossed` gives. An added token is found before anything else is done to a text,
+        so nothing beyond it hangs on the stretch.
         """
         added = np.flatnonzero(np.isin(encoded.ids, self._added_ids))
         stretches = np.searchsorted(encoded.offsets[added, 1], borders, side="right")

@@ -35,8 +35,10 @@ class Part(NamedTuple):
 def fit(example: Example, options: Fit, max_tokens: int, *, only_last: bool, counts: Counter[str]) -> list[Part]:
     """The example as parts of at most `max_tokens` tokens, each ending with a trained turn's stop.
 
+    A whole example ends with its last trained token, which may be a tool result's (`loss.observations`).
+
     Args:
-        example: with at least one trained turn.
+        example: with at least one trained token.
         options: the `fit` section.
         max_tokens: the limit in tokens.
         only_last: `loss.turns: last`: a cut would take the only turn that trains.
@@ -53,11 +55,11 @@ def fit(example: Example, options: Fit, max_tokens: int, *, only_last: bool, cou
         raise Rejected(
             "far-too-long", f"{length:,} tokens, over {MAX_TIMES_TOO_LONG} times the limit of {max_tokens:,}"
         )
-    last = example.turn_ends[-1] if example.turn_ends else length
+    last = _trained_end(example)
     if last <= max_tokens:
         counts["fit/tail-tokens-dropped"] += length - last
         return [part_of(example, 0, (Stretch(0, last),))]
-    if options.overflow == "drop" or only_last:
+    if options.overflow == "drop" or only_last or not example.turn_ends:
         raise Rejected("too-long", f"{length:,} tokens, over the limit of {max_tokens:,}")
     end = max((end for end in example.turn_ends if end <= max_tokens), default=0)
     if not end:
@@ -75,6 +77,11 @@ def fit(example: Example, options: Fit, max_tokens: int, *, only_last: bool, cou
     counts["fit/turns-cut"] += sum(turn_end > end for turn_end in example.turn_ends)
     counts["fit/tokens-cut"] += length - end
     return parts
+
+
+def _trained_end(example: Example) -> int:
+    """The token offset behind the last trained token."""
+    return max(run.end for run in example.runs if run.weight > 0)
 
 
 def _continued(example: Example, end: int, max_tokens: int, counts: Counter[str]) -> Iterator[tuple[Stretch, ...]]:

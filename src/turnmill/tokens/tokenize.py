@@ -85,7 +85,7 @@ class Tokenizing:
         starts = _trained_starts(rendered, policy, weights)
         if encoded is None:
             encoded = self._encoder.segments(rendered.text, (), rendered.control_hits)
-        crossed = [start for start in starts if _is_crossed(encoded.offsets, start)]
+        crossed = self._encoder.crossed(encoded, starts)
         if not crossed:
             return encoded
         if self._encoder.adds_prefix:
@@ -122,10 +122,6 @@ def _trained_starts(rendered: Rendered, policy: Policy, weights: NDArray[np.floa
     """The characters where trained turns begin to be the model's own: where their generation prompts end."""
     trained = {policy.turn(span) for span, weight in zip(rendered.spans, weights, strict=True) if weight > 0}
     return [end for turn, end in enumerate(rendered.prompt_ends) if turn in trained]
-
-
-def _is_crossed(offsets: NDArray[np.int64], start: int) -> bool:
-    return bool(((offsets[:, 0] < start) & (start < offsets[:, 1])).any())
 
 
 def _scales(policy: Policy, turns: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ import hashlib
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 MAX_UNSAYABLE = 0.05
 """Share of a source's rows that the template may fail to say before a run stops."""
 MIN_UNSAYABLE_ROWS = 20
-NO_SHARDS: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +88,11 @@ class Prepared:
     pack: Built
 
 
-def plan_of(config: Config, progress: Callable[[str], None] | None = None) -> Plan:
+def plan_of(config: Config) -> Plan:
     """Open the sources and the model, and prove that the template can be used.
 
     Raises:
-        UsageError: a source or the model cannot be used; nothing was written.
+        UsageError: a source, the model or an option cannot be used; nothing was written.
     """
     filter.settled(config.filter)
     if not config.sources:
@@ -102,6 +101,7 @@ def plan_of(config: Config, progress: Callable[[str], None] | None = None) -> Pl
         )
     if config.model.name_or_path is None:
         raise UsageError("no model given: prepare needs its tokenizer and template", next_step="--model smollm2")
+    split.require_usable(config.split, check.kept_columns(config.read))
     model = open_model(config.model)
     max_tokens = tokenize.max_tokens_of(config.fit, model)
     recipes = {
@@ -303,7 +303,7 @@ def check_sayable(source: str, counts: dict[str, int], render: Render, model: st
         f"source {source!r}: the template cannot say {lost:,} of {rows:,} rows ({lost / rows:.1%}):\n"
         f"{_codes_listing(counts)}\n"
         "look at them with `turnmill explain`, choose another template, or let them go: --render.on_unsayable drop",
-        next_step=f"turnmill template check {shlex.quote(model)}",
+        next_step=f"turnmill template check {shell_word(model)}",
     )
 
 
@@ -336,4 +336,4 @@ def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built]) -> Built:
 
 def _census_of(config: Config) -> str:
     data = [path for source in config.sources for path in source.data]
-    return f"turnmill census {shlex.join(data)} --model {config.model.name_or_path}"
+    return f"turnmill census {shlex.join(data)} --model {shell_word(config.model.name_or_path)}"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import msgspec
 
+from turnmill.errors import UsageError, quote, shell_word
 from turnmill.files.tables import write_columns
 from turnmill.options import Split
-from turnmill.split import split_rows
+from turnmill.split import require_one_amount, split_rows
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
 from turnmill.verbs.dedup import lost_rows
@@ -29,6 +31,18 @@ class SplitTask(NamedTuple):
     duplicates: str
     sources: tuple[str, ...]
     split: Split
+
+
+def require_usable(options: Split, kept_columns: Sequence[str]) -> None:
+    """Refuse a split that cannot be made, before any row is read.
+
+    Raises:
+        UsageError: see `require_one_amount`; or groups are named by a column that is not kept: each row would be one.
+    """
+    require_one_amount(options)
+    if options.group_field is not None and options.group_field not in kept_columns:
+        what = f"split.group_field is {quote(options.group_field)}; expected a column that read.keep_columns names"
+        raise UsageError(what, next_step=f"--read.keep_columns {shell_word(f'[{options.group_field}]')}")
 
 
 def step_of(dedup: Step, options: Split) -> Step:

@@ -29,7 +29,7 @@ from turnmill.tokens.tokenize import Row, Tokenizing
 from turnmill.verbs.check import left_writer
 from turnmill.verbs.split import Side, read_sides
 
-VERSION = 2
+VERSION = 3
 SIDES: tuple[Side, ...] = ("train", "eval")
 TASK_ROWS = 2000
 """Rows of a task, however its source's files are cut: work for every core, and progress that moves."""

@@ -231,3 +231,13 @@ def test_a_first_exchange_recorded_twice_stays_once_where_asked(turnmill, write,
     ).json  # fmt: skip
     assert (found["rows"]["accepted"], found["rows"]["duplicates"]) == (1, 1)
     assert found["codes"] == {"duplicate-first-exchange": 1}
+
+
+@pytest.mark.parametrize("names", [("a", "x/a"), ("duplicate", "b")])
+def test_duplicates_are_counted_for_their_own_source_whatever_it_is_called(turnmill, chats, run_yaml, tmp_path, names):
+    data = [str(chats("a.jsonl", *numbered(3))), str(chats("b.jsonl", *numbered(3)))]
+    sources = [{"name": name, "data": path} for name, path in zip(names, data, strict=True)]
+    turnmill("prepare", run_yaml(sources), "--output", tmp_path / "out")
+    parts = Published(tmp_path / "out").report["per_source"]
+    assert [parts[name]["codes"] for name in names] == [{}, {"duplicate": 3}]
+    assert not any(key.startswith(("rows", "codes")) for name in names for key in parts[name]["counts"])

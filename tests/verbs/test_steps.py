@@ -71,9 +71,8 @@ def line(tmp_path) -> Line:
 def test_the_first_source_wins_and_losers_name_the_winner(line):
     lost = line.deduplicated({"b": ["one", "two"], "a": ["two", "three", "one"]})
     assert [(row["source"], row["row"], row["winner_row"]) for row in lost] == [("a", 2, 1), ("a", 4, 0)]
-    assert line.result.counters == {
-        "rows/duplicate": 2, "rows/duplicate/a": 2, "codes/duplicate": 2, "codes/duplicate/a": 2,
-    }  # fmt: skip
+    assert line.result.counters == {"rows/duplicate": 2, "codes/duplicate": 2}
+    assert line.result.extra == {"by_source": {"a": line.result.counters}}
 
 
 def test_a_loser_with_other_weights_has_its_own_code(line):

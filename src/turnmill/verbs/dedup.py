@@ -22,7 +22,7 @@ from turnmill.verbs.filter import IndexRow, read_index
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 2
+VERSION = 3
 DUPLICATES = "duplicates.parquet"
 
 
@@ -72,15 +72,17 @@ def step_of(filters: Sequence[Step], options: Dedup) -> Step:
 def run_shard(task: DedupTask, folder: Path) -> ShardResult:
     """Write the losers of all sources."""
     losers, rows = _losers(task) if task.dedup.by else ([], {})
-    counts: Counter[str] = Counter()
+    by_source: dict[str, Counter[str]] = {}
     with TableWriter(folder / DUPLICATES, schema(), _to_table) as out:
         for duplicate in _duplicates(task, losers, rows):
+            counts = by_source.setdefault(duplicate.left.source, Counter())
             counts["rows/duplicate"] += 1
-            counts[f"rows/duplicate/{duplicate.left.source}"] += 1
             counts[f"codes/{duplicate.left.code}"] += 1
-            counts[f"codes/{duplicate.left.code}/{duplicate.left.source}"] += 1
             out.write(duplicate)
-    return ShardResult(dict(counts))
+    together: Counter[str] = Counter()
+    for counts in by_source.values():
+        together.update(counts)
+    return ShardResult(dict(together), {"by_source": by_source})
 
 
 def _losers(task: DedupTask) -> tuple[list[Loser], dict[Place, int]]:

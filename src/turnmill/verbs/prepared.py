@@ -80,9 +80,7 @@ def source_censuses(plan: Plan, prepared: Prepared) -> list[SourceCensus]:
         counters: Counter[str] = Counter()
         for built in (checked, prepared.filters[name], prepared.examples[name]):
             counters.update(built.counters)
-        duplicates = prepared.dedup.counters
-        for key in [key for key in duplicates if key.endswith(f"/{name}")]:
-            counters[key.removesuffix(f"/{name}")] += duplicates[key]
+        counters.update(prepared.dedup.results[0].extra["by_source"].get(name, {}))
         samples = [sample for result in prepared.examples[name].results for sample in result.extra["samples"]]
         expanded = [length for length, count in lengths.get(name, []) for _ in range(count)]
         found.append(SourceCensus(name, dict(counters), expanded, samples[:SAMPLES_PER_SOURCE]))

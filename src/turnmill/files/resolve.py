@@ -16,7 +16,7 @@ from pathlib import Path
 
 from turnmill.errors import UsageError, shell_word
 from turnmill.files.disk import writing
-from turnmill.files.inventory import is_published
+from turnmill.files.inventory import MANIFEST, is_published, verify
 from turnmill.files.storage import filesystem, is_url
 
 STDIN = "-"
@@ -31,12 +31,12 @@ def resolve(data: Sequence[str]) -> list[tuple[str, str]]:
     """The files of a source in order: path or URL, and name relative to the source's root.
 
     The root is what the given directories, globs' fixed parts and files' directories have in common. A directory gives
-    its files with a known suffix, recursively and sorted, without what begins with a dot or turnmill has published;
-    standard input is written to
-    a temporary file first.
+    its files with a known suffix, recursively and sorted, without what begins with a dot or turnmill has published; a
+    folder that `prepare` published gives its conversations; standard input is written to a temporary file first.
 
     Raises:
         UsageError: nothing is there, nothing fits, or a file is named twice.
+        StaleError: a prepared folder is not what its manifest lists.
     """
     if not data:
         what = "no data named; expected files, directories, globs or -"
@@ -72,10 +72,7 @@ def _common_root(roots: list[str]) -> str:
 
 def _local_files(item: str) -> list[str]:
     if os.path.isdir(item):
-        if is_published(Path(item)):
-            what = f"{item} is what turnmill prepared, not chat data; name the data that it was made of"
-            raise UsageError(what, next_step=f"turnmill census {shell_word(item)}")
-        return _files_below(item)
+        return _conversations(Path(item)) if _looks_published(Path(item)) else _files_below(item)
     if os.path.exists(item):
         return [item]
     if not glob.has_magic(item):
@@ -87,6 +84,24 @@ def _local_files(item: str) -> list[str]:
     if not files:
         raise UsageError(f"no file matches {item}", next_step="quote the pattern so that the shell leaves it alone")
     return files
+
+
+def _looks_published(folder: Path) -> bool:
+    """Whether turnmill published the folder, or did before its manifest was damaged."""
+    return is_published(folder) or all((folder / name).is_file() for name in (MANIFEST, "report.json"))
+
+
+def _conversations(folder: Path) -> list[str]:
+    """The files of a prepared folder's conversations, in the order of its manifest."""
+    manifest = verify(folder, whole=False)
+    if manifest.get("kind") != "prepared":
+        what = f"{folder} is a folder of turnmill's own, not chat data; expected data, or what `prepare` published"
+        raise UsageError(what, next_step=f"ls {shell_word(folder)}")
+    listed = [entry for entry in manifest["files"] if entry["path"].startswith("conversations/")]
+    found = [os.path.join(folder, entry["path"]) for entry in listed if entry["rows"]]
+    if not found:
+        raise UsageError(f"{folder} holds no conversations", next_step=f"turnmill census {shell_word(folder)}")
+    return found
 
 
 def _files_below(directory: str) -> list[str]:

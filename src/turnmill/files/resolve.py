@@ -13,11 +13,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from turnmill.errors import UsageError, shell_word
 from turnmill.files.disk import writing
 from turnmill.files.inventory import MANIFEST, is_published, verify
-from turnmill.files.storage import filesystem, is_url
+from turnmill.files.storage import filesystem, is_url, remote
 
 STDIN = "-"
 STDIN_NAME = "stdin"
@@ -122,16 +123,41 @@ def _refuse(problem: OSError) -> None:
 
 
 def _remote_files(url: str) -> list[tuple[str, str]]:
+    """The URLs of a store's files, chosen, named and ordered as local ones are."""
     system, inner = filesystem(url)
-    if glob.has_magic(inner):
-        found, root = sorted(system.glob(inner)), re.split(r"[*?\[]", inner, maxsplit=1)[0].rpartition("/")[0]
-    elif system.isdir(inner):
-        found, root = sorted(path for path in system.find(inner) if _SUFFIX.search(path)), inner
-    else:
-        found, root = [inner] if system.exists(inner) else [], inner.rpartition("/")[0]
+    with remote(url):
+        found, root = _found(system, inner, url)
     if not found:
         raise UsageError(f"no data file at {url}; expected files that end with {SUFFIXES}")
-    return [(system.unstrip_protocol(path), path.removeprefix(root).lstrip("/")) for path in found]
+    place = url.rstrip("/").removesuffix(inner)  # with host and options, which the path inside has not
+    urls = [
+        f"{place}{path}" if f"{place}{inner}" == url.rstrip("/") else system.unstrip_protocol(path) for path in found
+    ]
+    return [(each, _remote_name(path, root)) for each, path in zip(urls, found, strict=True)]
+
+
+def _found(system: Any, inner: str, url: str) -> tuple[list[str], str]:
+    """Paths inside the store, and the root that they are named from."""
+    if glob.has_magic(inner) and not system.exists(inner):
+        root = re.split(r"[*?\[]", inner, maxsplit=1)[0].rpartition("/")[0]
+        entries = system.glob(inner, detail=True).items()
+        return sorted(path for path, entry in entries if entry["type"] == "file" and _is_shown(path, root)), root
+    if system.isdir(inner):
+        if system.exists(f"{inner}/{MANIFEST}") and b'"turnmill"' in system.cat_file(f"{inner}/{MANIFEST}"):
+            raise UsageError(f"{url} is what turnmill prepared; expected it on a local disk: fetch the folder first")
+        below = [path for path in system.find(inner) if _SUFFIX.search(path) and _is_shown(path, inner)]
+        return sorted(below, key=lambda path: path.split("/")), inner
+    return [inner] if system.exists(inner) else [], inner.rpartition("/")[0]
+
+
+def _is_shown(path: str, root: str) -> bool:
+    return not any(part.startswith(".") for part in path.removeprefix(root).split("/"))
+
+
+def _remote_name(path: str, root: str) -> str:
+    """A name relative to the root, without the query of a web address, which may hold credentials."""
+    name = path.removeprefix(root).lstrip("/")
+    return name.partition("?")[0] if path.startswith(("http://", "https://")) else name
 
 
 def _is_stream(item: str) -> bool:

@@ -171,6 +171,7 @@ def test_an_empty_file_is_the_defaults(write: Write) -> None:
         ("rows/*.jsonl", "rows", "rows/*.jsonl"),
         ("*.jsonl", "data", "*.jsonl"),
         ("-", "stdin", "-"),
+        ("https://host/rows.jsonl?sig=a/cret", "rows", "https://host/rows.jsonl?sig=a/cret"),
     ],
 )
 def test_data_become_named_sources(argument: str, name: str, data: str) -> None:

@@ -153,12 +153,13 @@ def prepare(  # noqa: PLR0913  # one keyword for each thing the command line has
         HealthError: a source lost too many rows; nothing was published.
     """
     from turnmill.files.publish import claim
-    from turnmill.verbs.prepare import cache_of, plan_of, run
+    from turnmill.verbs.prepare import cache_of, plan_of, refuse_inputs_inside, run
     from turnmill.verbs.prepared import publish_prepared
 
     started = time.time()
     loaded, _ = _configured(data, dialect, config, {**_model(model, template), **(options or {})})
     plan, target = plan_of(loaded), Path(output)
+    refuse_inputs_inside(plan, target)
     with claim(target):
         prepared = run(plan, cache_of(target, None if cache is None else Path(cache)))
         publish_prepared(plan, prepared, target, started)

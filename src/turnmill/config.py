@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from turnmill import options
 from turnmill.config_tree import TreeOrigins, conformed, override, place_of
 from turnmill.conversation import canonical_json
-from turnmill.errors import UsageError, quote
+from turnmill.errors import UsageError, quote, redacted
 from turnmill.files.canonical import COLUMNS
 from turnmill.yaml_values import KeyPath, dump_yaml, load_yaml
 
@@ -230,7 +230,11 @@ def _name_and_path(argument: str) -> tuple[str, str]:
     named = re.fullmatch(r"([\w.-]+)=(.+)", argument)
     if named and not Path(argument).exists():
         return named[1], named[2]
-    parts = [part for part in argument.rstrip("/").split("/") if part and not set(part) & set("*?[")]
+    parts = [
+        part
+        for part in redacted(argument).removesuffix("?***").rstrip("/").split("/")
+        if part and not set(part) & set("*?[")
+    ]
     stem = parts[-1].partition(".")[0] if parts else ""
     return ("stdin" if argument == "-" else stem or "data"), argument
 

@@ -14,6 +14,7 @@ Anything else that is raised is a bug and keeps its traceback. A message says wh
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
 from collections.abc import Iterable
 from typing import Any
@@ -33,8 +34,19 @@ def shell_word(value: object) -> str:
     return shlex.quote(str(value))
 
 
+_USER = re.compile(r"""(?<=://)(?:[^/\s'"]*@|[^/\s'"@:]+:[^\s'"@]*@)""")
+_WEB_QUERY = re.compile(r"(https?://[^\s?'\"]*)\?[^\s'\"]+")
+
+
+def redacted(text: str) -> str:
+    """The text without what URLs in it may hold of credentials: user, password, and the query of a web address."""
+    if "://" not in text:
+        return text
+    return _WEB_QUERY.sub(r"\1?***", _USER.sub("***@", text))
+
+
 class TurnmillError(Exception):
-    """Base of everything turnmill raises on purpose.
+    """Base of everything turnmill raises on purpose; credentials in URLs are taken out of what it says.
 
     Attributes:
         next_step: the next command to type, or None.
@@ -44,6 +56,7 @@ class TurnmillError(Exception):
     exit_code = 1
 
     def __init__(self, message: str, *, next_step: str | None = None) -> None:
+        message, next_step = redacted(message), next_step and redacted(next_step)
         super().__init__(message)
         self.message = message
         self.next_step = next_step

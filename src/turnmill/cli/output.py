@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from turnmill.errors import redacted
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -28,13 +30,13 @@ def write_json(value: Any) -> None:
 
 
 def notice(text: str) -> None:
-    """A line that is not part of the answer."""
-    click.echo(text, err=True)
+    """A line that is not part of the answer, without credentials of URLs."""
+    click.echo(redacted(text), err=True)
 
 
 def next_step(command: str) -> None:
     """The command to type next: the last line that a verb writes to stderr."""
-    click.echo(command, err=True)
+    click.echo(redacted(command), err=True)
 
 
 def console(*, stderr: bool = False) -> Console:

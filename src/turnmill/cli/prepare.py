@@ -23,7 +23,7 @@ def command(call: Invocation, output: Path | None, cache: Path | None, dry_run: 
     """Reads, checks, filters, deduplicates, splits, renders, tokenizes, cuts and packs, and publishes OUT whole."""
     from turnmill.errors import UsageError
     from turnmill.files.publish import claim, refuse_foreign
-    from turnmill.verbs.prepare import cache_of, plan_of, run
+    from turnmill.verbs.prepare import cache_of, plan_of, refuse_inputs_inside, run
     from turnmill.verbs.prepared import publish_prepared
 
     started = time.time()
@@ -32,6 +32,7 @@ def command(call: Invocation, output: Path | None, cache: Path | None, dry_run: 
     refuse_foreign(output)
     steps = cache_of(output, cache)
     plan = plan_of(call.config)
+    refuse_inputs_inside(plan, output)
     _say_choices(plan)
     if dry_run:
         _answer_dry(call, plan, output)

@@ -36,6 +36,13 @@ CONVERTING: dict[str, Code] = {
         '{"role": "assistant", "tool_calls": [{…}], "function_call": {…}}',
         "Keep one of them.",
     ),
+    "canonical-row-malformed": Code(
+        "convert",
+        "A row of the dialect `turnmill` is not as turnmill writes it: a content that is not one text part, weights or "
+        "recorded indexes that are not one for each message, a column that is not JSON text.",
+        '{"messages": [{…}, {…}], "weights": [1.0], "chat_template_kwargs": "{}", …}',
+        "Take the rows from a prepared folder as they are, or name the dialect that the records are in.",
+    ),
     "conversion-failed": Code(
         "convert",
         "The record holds a value that the dialect cannot convert.",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from turnmill.conversation import Json
 from turnmill.dialects import Mapping
+from turnmill.dialects.canonical import NAME, is_canonical
 from turnmill.dialects.prompt_response import PROMPTS, RESPONSES
 from turnmill.dialects.wire import is_wire
 from turnmill.errors import UsageError, quote
@@ -50,7 +51,7 @@ def detect(sample: Sequence[dict[str, Json]], mapping: Mapping) -> Detected:
         UsageError: preference data, keys of two dialects, or keys of none.
     """
     sample = [record for record in sample if isinstance(record, dict)]
-    _refuse_preferences(sample)
+    _refuse_preferences([record for record in sample if not is_canonical(record)])
     evidence: Counter[tuple[str, str]] = Counter()
     for record in sample:
         evidence.update(sorted(set(_evidence(record, mapping))))
@@ -83,6 +84,9 @@ def _by_dialect(evidence: Counter[tuple[str, str]], rows: int) -> dict[str, str]
 
 
 def _evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[str, str]]:
+    if is_canonical(record):  # its channels, speakers and parts say nothing more
+        yield NAME, "chat_template_kwargs as text beside content in parts"
+        return
     listed = list(_list_evidence(record, mapping))
     yield from listed
     yield from _column_evidence(record, mapping, has_list=bool(listed))

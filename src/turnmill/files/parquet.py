@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import msgspec
 
 from turnmill.conversation import Json
-from turnmill.errors import Rejected, UsageError, shell_word
+from turnmill.errors import Rejected, UsageError
 from turnmill.files.compressed import BrokenStream, unpacked
 from turnmill.files.record import KEPT_OF_TOO_LARGE, Compression, Shard, too_large
-from turnmill.files.storage import is_url, open_binary
+from turnmill.files.storage import is_url, look_at, open_binary
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +52,7 @@ def opened(path: str, compression: Compression) -> Iterator[pq.ParquetFile]:
             parquet = pq.ParquetFile(source, pre_buffer=False, buffer_size=_BUFFER_BYTES)
         except (pa.ArrowException, OSError) as problem:
             raise UsageError(
-                f"cannot read {path} as Parquet: {_first_line(problem)}", next_step=f"ls -l {shell_word(path)}"
+                f"cannot read {path} as Parquet: {_first_line(problem)}", next_step=look_at(path)
             ) from problem
         with parquet:
             yield parquet
@@ -68,7 +68,7 @@ def _seekable(stored: BinaryIO, compression: Compression, path: str) -> Iterator
             for chunk in unpacked(stored, compression):
                 spool.write(chunk)
         except BrokenStream as broken:
-            raise UsageError(f"cannot read {path}: {broken}", next_step=f"ls -l {shell_word(path)}") from broken
+            raise UsageError(f"cannot read {path}: {broken}", next_step=look_at(path)) from broken
         spool.seek(0)
         yield spool
 

@@ -7,14 +7,14 @@ from typing import BinaryIO, cast
 
 import msgspec
 
-from turnmill.errors import UsageError, shell_word
+from turnmill.errors import UsageError
 from turnmill.files.compressed import detect
 from turnmill.files.json_text import head_of, pieces
 from turnmill.files.layout import HEAD_BYTES, UTF8_MARK, layout_of
 from turnmill.files.parquet import opened
 from turnmill.files.record import Shard, SourceFile, SourcePlan
 from turnmill.files.resolve import resolve
-from turnmill.files.storage import Hashing, open_binary, sha256_of, size
+from turnmill.files.storage import Hashing, look_at, open_binary, sha256_of, size
 from turnmill.options import Read
 
 SHARD_BYTES = 8 * 1024 * 1024
@@ -46,7 +46,7 @@ def plan(
             sha256, cut = _ranges(whole, options.max_record_bytes, shard_bytes)
         rows = sum(shard.rows for shard in cut)
         if not rows:
-            raise UsageError(f"{path} is empty: it holds no record", next_step=f"ls -l {shell_word(path)}")
+            raise UsageError(f"{path} is empty: it holds no record", next_step=look_at(path))
         files.append(SourceFile(path, name, whole.file_bytes, sha256, whole.layout, whole.compression, rows))
         shards += cut
         first_row += rows
@@ -58,7 +58,7 @@ def _whole_file(source: str, path: str, name: str, first_row: int) -> Shard:
     with open_binary(path) as file:
         stored = size(path)
         if not stored:
-            raise UsageError(f"{path} is empty: it has no bytes", next_step=f"ls -l {shell_word(path)}")
+            raise UsageError(f"{path} is empty: it has no bytes", next_step=look_at(path))
         compression = detect(file.read(16), path)
         file.seek(0)
         head = head_of(file, compression, HEAD_BYTES)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from turnmill.errors import Rejected, StaleError, shell_word
+from turnmill.errors import Rejected, StaleError
 from turnmill.files.decode import decode
 from turnmill.files.json_text import pieces
 from turnmill.files.parquet import parquet_rows
 from turnmill.files.record import Piece, Record, Shard
-from turnmill.files.storage import open_binary, size
+from turnmill.files.storage import look_at, open_binary, size
 from turnmill.options import Read
 
 
@@ -30,7 +30,7 @@ def records(shard: Shard, options: Read, counts: Counter[str] | None = None) -> 
     """
     if size(shard.path) != shard.file_bytes:
         what = f"{shard.path} has changed since it was planned; expected {shard.file_bytes:,} bytes"
-        raise StaleError(what, next_step=f"ls -l {shell_word(shard.path)}")
+        raise StaleError(what, next_step=look_at(shard.path))
     if shard.layout == "parquet":
         return _parquet_records(shard, options, Counter() if counts is None else counts)
     return _json_records(shard, options)

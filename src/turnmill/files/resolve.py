@@ -13,11 +13,12 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from turnmill.errors import UsageError, shell_word
 from turnmill.files.disk import writing
-from turnmill.files.inventory import is_published
-from turnmill.files.storage import filesystem, is_url
+from turnmill.files.inventory import MANIFEST, is_published, verify
+from turnmill.files.storage import filesystem, is_url, remote
 
 STDIN = "-"
 STDIN_NAME = "stdin"
@@ -31,11 +32,13 @@ def resolve(data: Sequence[str]) -> list[tuple[str, str]]:
     """The files of a source in order: path or URL, and name relative to the source's root.
 
     The root is what the given directories, globs' fixed parts and files' directories have in common. A directory gives
-    its files with a known suffix, recursively and sorted, without what begins with a dot or turnmill has published;
-    standard input is written to a temporary file first. No two files have one name.
+    its files with a known suffix, recursively and sorted, without what begins with a dot or turnmill has published; a
+    folder that `prepare` published gives its conversations; standard input is written to a temporary file first.
+    No two files have one name.
 
     Raises:
         UsageError: nothing is there, nothing fits, or a file is named twice.
+        StaleError: a prepared folder is not what its manifest lists.
     """
     if not data:
         what = "no data named; expected files, directories, globs or -"
@@ -79,10 +82,7 @@ def _common_root(roots: list[str]) -> str:
 
 def _local_files(item: str) -> list[str]:
     if os.path.isdir(item):
-        if is_published(Path(item)):
-            what = f"{item} is what turnmill prepared, not chat data; name the data that it was made of"
-            raise UsageError(what, next_step=f"turnmill census {shell_word(item)}")
-        return _files_below(item)
+        return _conversations(Path(item)) if _looks_published(Path(item)) else _files_below(item)
     if os.path.exists(item):
         return [item]
     if not glob.has_magic(item):
@@ -94,6 +94,24 @@ def _local_files(item: str) -> list[str]:
     if not files:
         raise UsageError(f"no file matches {item}", next_step="quote the pattern so that the shell leaves it alone")
     return files
+
+
+def _looks_published(folder: Path) -> bool:
+    """Whether turnmill published the folder, or did before its manifest was damaged."""
+    return is_published(folder) or all((folder / name).is_file() for name in (MANIFEST, "report.json"))
+
+
+def _conversations(folder: Path) -> list[str]:
+    """The files of a prepared folder's conversations, in the order of its manifest."""
+    manifest = verify(folder, whole=False)
+    if manifest.get("kind") != "prepared":
+        what = f"{folder} is a folder of turnmill's own, not chat data; expected data, or what `prepare` published"
+        raise UsageError(what, next_step=f"ls {shell_word(folder)}")
+    listed = [entry for entry in manifest["files"] if entry["path"].startswith("conversations/")]
+    found = [os.path.join(folder, entry["path"]) for entry in listed if entry["rows"]]
+    if not found:
+        raise UsageError(f"{folder} holds no conversations", next_step=f"turnmill census {shell_word(folder)}")
+    return found
 
 
 def _files_below(directory: str) -> list[str]:
@@ -114,16 +132,41 @@ def _refuse(problem: OSError) -> None:
 
 
 def _remote_files(url: str) -> list[tuple[str, str]]:
+    """The URLs of a store's files, chosen, named and ordered as local ones are."""
     system, inner = filesystem(url)
-    if glob.has_magic(inner):
-        found, root = sorted(system.glob(inner)), re.split(r"[*?\[]", inner, maxsplit=1)[0].rpartition("/")[0]
-    elif system.isdir(inner):
-        found, root = sorted(path for path in system.find(inner) if _SUFFIX.search(path)), inner
-    else:
-        found, root = [inner] if system.exists(inner) else [], inner.rpartition("/")[0]
+    with remote(url):
+        found, root = _found(system, inner, url)
     if not found:
         raise UsageError(f"no data file at {url}; expected files that end with {SUFFIXES}")
-    return [(system.unstrip_protocol(path), path.removeprefix(root).lstrip("/")) for path in found]
+    place = url.rstrip("/").removesuffix(inner)  # with host and options, which the path inside has not
+    urls = [
+        f"{place}{path}" if f"{place}{inner}" == url.rstrip("/") else system.unstrip_protocol(path) for path in found
+    ]
+    return [(each, _remote_name(path, root)) for each, path in zip(urls, found, strict=True)]
+
+
+def _found(system: Any, inner: str, url: str) -> tuple[list[str], str]:
+    """Paths inside the store, and the root that they are named from."""
+    if glob.has_magic(inner) and not system.exists(inner):
+        root = re.split(r"[*?\[]", inner, maxsplit=1)[0].rpartition("/")[0]
+        entries = system.glob(inner, detail=True).items()
+        return sorted(path for path, entry in entries if entry["type"] == "file" and _is_shown(path, root)), root
+    if system.isdir(inner):
+        if system.exists(f"{inner}/{MANIFEST}") and b'"turnmill"' in system.cat_file(f"{inner}/{MANIFEST}"):
+            raise UsageError(f"{url} is what turnmill prepared; expected it on a local disk: fetch the folder first")
+        below = [path for path in system.find(inner) if _SUFFIX.search(path) and _is_shown(path, inner)]
+        return sorted(below, key=lambda path: path.split("/")), inner
+    return [inner] if system.exists(inner) else [], inner.rpartition("/")[0]
+
+
+def _is_shown(path: str, root: str) -> bool:
+    return not any(part.startswith(".") for part in path.removeprefix(root).split("/"))
+
+
+def _remote_name(path: str, root: str) -> str:
+    """A name relative to the root, without the query of a web address, which may hold credentials."""
+    name = path.removeprefix(root).lstrip("/")
+    return name.partition("?")[0] if path.startswith(("http://", "https://")) else name
 
 
 def _is_stream(item: str) -> bool:

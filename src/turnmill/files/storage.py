@@ -5,12 +5,25 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
-from turnmill.errors import UsageError, shell_word
+from turnmill.errors import TurnmillError, UsageError, shell_word
 
 CHUNK_BYTES = 1 << 20
 """Bytes that are read from a file at a time."""
+
+
+PACKAGES = {
+    **dict.fromkeys(("s3", "s3a"), "s3fs"),
+    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
+    **dict.fromkeys(("az", "abfs", "abfss", "adl"), "adlfs"),
+    **dict.fromkeys(("http", "https"), "fsspec[http]"),
+    **dict.fromkeys(("sftp", "ssh"), "fsspec[ssh]"),
+    "github": "fsspec[github]",
+    "hf": "huggingface_hub",
+}
+"""Protocol → the package that opens it; fsspec opens some others by itself."""
 
 
 def is_url(path: str) -> bool:
@@ -22,15 +35,40 @@ def filesystem(url: str) -> tuple[Any, str]:
     """The fsspec file system of a URL and the path inside it.
 
     Raises:
-        UsageError: no such protocol, or its package is not installed.
+        UsageError: no such protocol, its package is not installed, or the store cannot be reached.
     """
     import fsspec.core
 
-    try:
+    with remote(url):
         system, path = fsspec.core.url_to_fs(url)
-    except (ImportError, ValueError) as problem:
-        raise UsageError(f"cannot open {url}: {problem}", next_step="turnmill prepare --help") from problem
-    return system, cast(str, path)
+        return system, cast(str, path)
+
+
+@contextmanager
+def remote(url: str) -> Iterator[None]:
+    """Turns what the package of a remote store raises into the error of its URL.
+
+    Every package has its own errors (no credentials, no such bucket, no network), so all of them are taken; their
+    tracebacks may hold credentials and are left out.
+
+    Raises:
+        UsageError: anything was raised.
+    """
+    try:
+        yield
+    except TurnmillError:
+        raise
+    except ImportError as problem:
+        raise UsageError(f"cannot open {url}: {problem}", next_step=_pip_line(url)) from None
+    except Exception as problem:
+        reason = str(problem).partition("\n")[0] or type(problem).__name__
+        raise UsageError(f"cannot open {url}: {reason}", next_step=None) from None
+
+
+def _pip_line(url: str) -> str:
+    """The command that installs what the URL's protocol needs, of the last one where several are chained."""
+    protocol = url.rpartition("::")[2].partition("://")[0].lower()
+    return f"pip install {shell_word(PACKAGES.get(protocol, 'fsspec[full]'))}"
 
 
 def open_binary(path: str) -> BinaryIO:
@@ -39,10 +77,11 @@ def open_binary(path: str) -> BinaryIO:
     Raises:
         UsageError: it does not exist or cannot be read.
     """
-    try:
-        if is_url(path):
-            system, inner = filesystem(path)
+    if is_url(path):
+        system, inner = filesystem(path)
+        with remote(path):
             return cast(BinaryIO, system.open(inner, "rb"))
+    try:
         return cast(BinaryIO, open(path, "rb", buffering=0))
     except OSError as problem:
         raise unreadable(path, problem) from problem
@@ -52,21 +91,30 @@ def size(path: str) -> int:
     """Bytes of the file.
 
     Raises:
-        UsageError: it does not exist or cannot be read.
+        UsageError: it does not exist or cannot be read, or its store does not say how long it is.
     """
+    if is_url(path):
+        system, inner = filesystem(path)
+        with remote(path):
+            found = system.size(inner)
+        if found is None:
+            raise UsageError(f"cannot read {path}: its size is unknown; expected a file that can be read in parts")
+        return int(found)
     try:
-        if is_url(path):
-            system, inner = filesystem(path)
-            return int(system.size(inner))
         return os.stat(path).st_size
     except OSError as problem:
         raise unreadable(path, problem) from problem
 
 
 def unreadable(path: str, problem: OSError) -> UsageError:
-    """The error of a file that exists but cannot be read, or does not exist."""
+    """The error of a local file that exists but cannot be read, or does not exist."""
     reason = problem.strerror or str(problem)
-    return UsageError(f"cannot read {path}: {reason}", next_step=f"ls -l {shell_word(path)}")
+    return UsageError(f"cannot read {path}: {reason}", next_step=look_at(path))
+
+
+def look_at(path: str) -> str | None:
+    """The command that shows a local file; None of a URL, which no common command opens."""
+    return None if is_url(path) else f"ls -l {shell_word(path)}"
 
 
 def chunks(file: BinaryIO, end: int | None = None) -> Iterator[bytes]:

@@ -20,6 +20,7 @@ from turnmill.errors import HealthError, UsageError, shell_word
 from turnmill.executors import executors
 from turnmill.files.disk import beside
 from turnmill.files.inventory import verify
+from turnmill.files.storage import is_url
 from turnmill.files.tables import group_ranges
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Render
@@ -133,6 +134,19 @@ def cache_of(output: Path, cache: Path | None) -> Path:
         what = f"the cache {cache} lies inside the output {output}, which is replaced whole; expected another place"
         raise UsageError(what, next_step=f"--cache {shell_word(beside(place, 'steps'))}")
     return cache
+
+
+def refuse_inputs_inside(plan: Plan, output: Path) -> None:
+    """Refuse to replace a folder that the run reads from.
+
+    Raises:
+        UsageError: a file of a source lies inside OUT, which is replaced whole.
+    """
+    place = Path(os.path.realpath(output))
+    for path in (file.path for opened in plan.sources for file in opened.plan.files if not is_url(file.path)):
+        if Path(os.path.realpath(path)).is_relative_to(place):
+            what = f"{path} lies inside the output {output}, which is replaced whole; expected another place"
+            raise UsageError(what, next_step=f"--output {shell_word(f'{place}-again')}")
 
 
 def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:

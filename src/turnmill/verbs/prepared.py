@@ -14,6 +14,7 @@ import msgspec
 
 from turnmill.config import effective_fingerprint
 from turnmill.conversation import Json
+from turnmill.errors import redacted
 from turnmill.files.inventory import json_file, rows_of
 from turnmill.files.publish import publish
 from turnmill.report.census import SourceCensus, census
@@ -161,8 +162,14 @@ def _run(plan: Plan, started: float) -> bytes:
             "seconds": round(time.time() - started, 3),
             "host": platform.node(),
             "process": os.getpid(),
-            "config": plan.config.model_dump(mode="json"),
+            "config": _without_credentials(plan.config.model_dump(mode="json")),
             "config_fingerprint": effective_fingerprint(plan.config),
             "warnings": plan.warnings,
         }
     )
+
+
+def _without_credentials(config: dict[str, Any]) -> dict[str, Json]:
+    """The config with the URLs of its sources as they may be shown."""
+    sources = [{**source, "data": [redacted(item) for item in source["data"]]} for source in config["sources"]]
+    return {**config, "sources": sources}

@@ -57,6 +57,10 @@ def read(record: dict, name: str, mapping: Mapping) -> Checked | str:
         return rejected.code
 
 
+FOREIGN = [name for name in dialects.names() if name != "turnmill"]
+"""The dialects of public layouts: our own rows are damaged in the tests of their dialect."""
+
+
 def write(row: Checked, name: str) -> dict | None:
     try:
         return write_record(row, name)
@@ -64,7 +68,7 @@ def write(row: Checked, name: str) -> dict | None:
         return None
 
 
-@pytest.mark.parametrize("name", dialects.names())
+@pytest.mark.parametrize("name", FOREIGN)
 def test_a_damaged_row_is_read_or_rejected(name):
     draw = random.Random(name)
     written = 0
@@ -89,4 +93,4 @@ def test_a_damaged_row_is_told_or_refused():
             told.add(detect([damaged(case["record"], draw)], Mapping(**case.get("mapping", {}))).name)
         except UsageError as refused:
             told.add(bool(refused.next_step))
-    assert told == {*dialects.names(), True}
+    assert told == {*FOREIGN, True}

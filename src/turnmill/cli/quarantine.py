@@ -112,7 +112,7 @@ def replay(folder: Path, repairs: str | None, target: Path | None, dry_run: bool
     from turnmill.verbs import replay as replaying
 
     named = [name.strip() for name in repairs.split(",")] if repairs is not None else None
-    config = replaying.recipe_of(folder, click.get_current_context().meta[OVERRIDES], named)
+    config = replaying.config_of(folder, click.get_current_context().meta[OVERRIDES], named)
     target = target or folder.with_name("replayed.jsonl")
     found = replaying.replay(folder, quarantine.Wanted(**chosen), config, None if dry_run else target)
     output = target if found.passing and not dry_run else None

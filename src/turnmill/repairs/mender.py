@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import msgspec
 
 from turnmill.conversation import Conversation, Json
 from turnmill.repairs import Mending, RecordRepair, repairs
+
+Row = TypeVar("Row", dict[str, Json], Conversation)
 
 ALARM_SHARE = 0.1
 """A source that needs a repair on more of its rows is named: its recorder is wrong, not its rows."""
@@ -33,21 +36,19 @@ class Mender:
 
     def record(self, record: dict[str, Json], touched: list[str]) -> dict[str, Json]:
         """The record behind the record repairs; `touched` takes the names of those that changed it."""
-        for name, repair in self._of_records:
-            mended = repair(record, self._mending)
-            if mended != record:
-                touched.append(name)
-            record = mended
-        return record
+        return self._mended(self._of_records, record, touched)
 
     def conversation(self, conversation: Conversation, touched: list[str]) -> Conversation:
         """The conversation behind the conversation repairs; `touched` takes the names of those that changed it."""
-        for name, repair in self._of_conversations:
-            mended = repair(conversation, self._mending)
-            if mended != conversation:
+        return self._mended(self._of_conversations, conversation, touched)
+
+    def _mended(self, named: Sequence[tuple[str, Callable[[Row, Mending], Row]]], row: Row, touched: list[str]) -> Row:
+        for name, repair in named:
+            mended = repair(row, self._mending)
+            if mended != row:
                 touched.append(name)
-            conversation = mended
-        return conversation
+            row = mended
+        return row
 
 
 def with_repairs(conversation: Conversation, touched: Sequence[str]) -> Conversation:

@@ -15,14 +15,13 @@ from turnmill.dedup import exchange_key, weights_key
 from turnmill.errors import Rejected, StaleError
 from turnmill.files.inventory import MANIFEST, is_published, verify
 from turnmill.models import open_model
-from turnmill.options import Source
 from turnmill.rendered import Kind, Loss
 from turnmill.report.census import SAMPLES_PER_SOURCE, SourceCensus, Unit, census
 from turnmill.tokens.loss import Policy
 from turnmill.verbs.check import outcomes, tasks_of
 from turnmill.verbs.filter import settled, verdict
 from turnmill.verbs.read import OpenSource
-from turnmill.verbs.tokenize import BATCH, Line, Made, Recipe, max_tokens_of, renderer_of, sample_of
+from turnmill.verbs.tokenize import BATCH, Line, Made, Recipe, max_tokens_of, recipe_of, renderer_of, sample_of
 
 if TYPE_CHECKING:
     from turnmill.config import Config
@@ -193,7 +192,7 @@ class Counting:
         """What was counted of one source."""
         counts: Counter[str] = Counter()
         found = SourceCensus(opened.source.name, counts, [], [])
-        recipe, rows = self._recipe(opened.source), self._kept(opened, counts)
+        recipe, rows = recipe_of(self._config, opened.source, self._max_tokens), self._kept(opened, counts)
         while batch := list(islice(rows, BATCH)):
             for measured in self._engine.run(batch, recipe):
                 if isinstance(measured, Rejected):
@@ -202,17 +201,6 @@ class Counting:
                     self._count(found, measured)
         counts.update(self._engine.counts())
         return found
-
-    def _recipe(self, source: Source) -> Recipe:
-        return Recipe(
-            model=self._config.model,
-            render=self._config.render,
-            loss=self._config.loss_of(source),
-            fit=self._config.fit,
-            max_tokens=self._max_tokens,
-            template_kwargs=source.template_kwargs,
-            control_tokens=source.control_tokens,
-        )
 
     def _kept(self, opened: OpenSource, counts: Counter[str]) -> Iterator[Checked]:
         """The rows that come through check, filter and dedup; those that do not are counted."""

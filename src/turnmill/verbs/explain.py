@@ -32,7 +32,7 @@ from turnmill.verbs.census import is_prepared
 from turnmill.verbs.prepared import KIND
 from turnmill.verbs.read import open_sources
 from turnmill.verbs.rows import ReadRow, rows_of
-from turnmill.verbs.tokenize import Recipe, line_of, max_tokens_of, renderer_of
+from turnmill.verbs.tokenize import Recipe, line_of, max_tokens_of, recipe_of, renderer_of
 
 if TYPE_CHECKING:
     from turnmill.config import Config, Origins
@@ -91,7 +91,7 @@ def explain(config: Config, origins: Origins, selection: Selection) -> Iterator[
     """
     folder = prepared_folder(config)
     if folder is None:
-        rows, recipes = _raw_rows(config, selection), {one.name: recipe_of(config, one.name) for one in config.sources}
+        rows, recipes = _raw_rows(config, selection), {one.name: recipe_of(config, one) for one in config.sources}
     else:
         rows, recipes = _prepared_rows(folder, selection), _stored_recipes(folder, config, origins)
     for found in rows:
@@ -102,20 +102,6 @@ def explain(config: Config, origins: Origins, selection: Selection) -> Iterator[
     if not selection.is_all:
         message = f"no row {selection.text} in {', '.join(_data(config))}; rows are numbered from 0, over all the data"
         raise UsageError(message, next_step=f"turnmill explain {shlex.join(_data(config))} all")
-
-
-def recipe_of(config: Config, source: str) -> Recipe:
-    """How a source's rows become examples; `max_tokens` is 0 until a model is open."""
-    chosen = next(one for one in config.sources if one.name == source)
-    return Recipe(
-        model=config.model,
-        render=config.render,
-        loss=config.loss_of(chosen),
-        fit=config.fit,
-        max_tokens=0,
-        template_kwargs=chosen.template_kwargs,
-        control_tokens=chosen.control_tokens,
-    )
 
 
 def _data(config: Config) -> list[str]:

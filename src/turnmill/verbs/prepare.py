@@ -105,18 +105,7 @@ def plan_of(config: Config) -> Plan:
     split.require_usable(config.split, check.kept_columns(config.read))
     model = open_model(config.model)
     max_tokens = tokenize.max_tokens_of(config.fit, model)
-    recipes = {
-        source.name: Recipe(
-            model=config.model,
-            render=config.render,
-            loss=config.loss_of(source),
-            fit=config.fit,
-            max_tokens=max_tokens,
-            template_kwargs=source.template_kwargs,
-            control_tokens=source.control_tokens,
-        )
-        for source in config.sources
-    }
+    recipes = {source.name: tokenize.recipe_of(config, source, max_tokens) for source in config.sources}
     tokenize.line_of(next(iter(recipes.values())))
     return Plan(config, open_sources(config), model, max_tokens, recipes)
 

@@ -82,7 +82,7 @@ def replay(folder: Path, wanted: Wanted, config: Config, target: Path | None) ->
     Args:
         folder: OUT.
         wanted: which rows.
-        config: the recipe, from `recipe_of`.
+        config: the recipe, from `config_of`.
         target: a file that is not there yet; None writes nothing.
 
     Raises:
@@ -183,7 +183,7 @@ class _Checks:
         return self._made[key]
 
 
-def recipe_of(folder: Path, overrides: Sequence[tuple[str, str]], named: Sequence[str] | None) -> Config:
+def config_of(folder: Path, overrides: Sequence[tuple[str, str]], named: Sequence[str] | None) -> Config:
     """The config that OUT was made with, with other options over it.
 
     Args:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,7 @@ from turnmill.files.examples import ExampleWriter
 from turnmill.files.quarantine import from_conversation
 from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
-from turnmill.options import Fit, Loss, Model, Render
+from turnmill.options import Fit, Loss, Model, Render, Source
 from turnmill.rendered import Example, Rendered
 from turnmill.rendering.renderer import Renderer
 from turnmill.steps.shards import ShardResult
@@ -28,6 +28,9 @@ from turnmill.tokens.markers import check_markers
 from turnmill.tokens.tokenize import Row, Tokenizing
 from turnmill.verbs.check import left_writer
 from turnmill.verbs.split import Side, read_sides
+
+if TYPE_CHECKING:
+    from turnmill.config import Config
 
 VERSION = 3
 SIDES: tuple[Side, ...] = ("train", "eval")
@@ -134,6 +137,19 @@ class Line:
         except Rejected as fault:
             return made._replace(fault=fault, stage="fit")
         return made._replace(parts=parts)
+
+
+def recipe_of(config: Config, source: Source, max_tokens: int = 0) -> Recipe:
+    """How a source's rows become examples; `max_tokens` is 0 until a model is open."""
+    return Recipe(
+        model=config.model,
+        render=config.render,
+        loss=config.loss_of(source),
+        fit=config.fit,
+        max_tokens=max_tokens,
+        template_kwargs=source.template_kwargs,
+        control_tokens=source.control_tokens,
+    )
 
 
 def renderer_of(model: LoadedModel, render: Render) -> Renderer:

@@ -18,7 +18,8 @@ from typing import Any
 from turnmill.errors import UsageError, shell_word
 from turnmill.files.disk import writing
 from turnmill.files.inventory import MANIFEST, is_published, verify
-from turnmill.files.storage import filesystem, is_url, remote
+from turnmill.files.storage import look_at
+from turnmill.files.stores import filesystem, forget_listings, is_url, pinned, remote
 
 STDIN = "-"
 STDIN_NAME = "stdin"
@@ -133,15 +134,16 @@ def _refuse(problem: OSError) -> None:
 
 def _remote_files(url: str) -> list[tuple[str, str]]:
     """The URLs of a store's files, chosen, named and ordered as local ones are."""
-    system, inner = filesystem(url)
+    system, named = filesystem(url)
     with remote(url):
+        forget_listings(system, named)
+        inner = pinned(system, named)
         found, root = _found(system, inner, url)
     if not found:
-        raise UsageError(f"no data file at {url}; expected files that end with {SUFFIXES}")
-    place = url.rstrip("/").removesuffix(inner)  # with host and options, which the path inside has not
-    urls = [
-        f"{place}{path}" if f"{place}{inner}" == url.rstrip("/") else system.unstrip_protocol(path) for path in found
-    ]
+        raise UsageError(f"no data file at {url}; expected files that end with {SUFFIXES}", next_step=look_at(url))
+    bare = url.rstrip("/")
+    place = bare.removesuffix(named)  # with host and options, which the path inside has not
+    urls = [f"{place}{path}" if f"{place}{named}" == bare else system.unstrip_protocol(path) for path in found]
     return [(each, _remote_name(path, root)) for each, path in zip(urls, found, strict=True)]
 
 
@@ -153,7 +155,8 @@ def _found(system: Any, inner: str, url: str) -> tuple[list[str], str]:
         return sorted(path for path, entry in entries if entry["type"] == "file" and _is_shown(path, root)), root
     if system.isdir(inner):
         if system.exists(f"{inner}/{MANIFEST}") and b'"turnmill"' in system.cat_file(f"{inner}/{MANIFEST}"):
-            raise UsageError(f"{url} is what turnmill prepared; expected it on a local disk: fetch the folder first")
+            what = f"{url} is what turnmill prepared; expected it on a local disk: fetch the folder first"
+            raise UsageError(what, next_step=look_at(url))
         below = [path for path in system.find(inner) if _SUFFIX.search(path) and _is_shown(path, inner)]
         return sorted(below, key=lambda path: path.split("/")), inner
     return [inner] if system.exists(inner) else [], inner.rpartition("/")[0]

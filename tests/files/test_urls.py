@@ -139,7 +139,7 @@ class Broken(io.BytesIO):
 @pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
 def test_a_store_that_goes_down_while_it_is_read_is_an_error_without_credentials(name: str) -> None:
     fsspec.register_implementation("breaking", Breaking, clobber=True)
-    fsspec.filesystem("memory").pipe({"/down/x.jsonl": LINES, "/down/x.parquet": parquet()})
+    Breaking().pipe({"breaking://down/x.jsonl": LINES, "breaking://down/x.parquet": parquet()})
     with pytest.raises(UsageError, match=r"cannot open breaking://down/x.*went away: breaking://\*\*\*@bucket"):
         plan("mine", [f"breaking://down/{name}"], Read())
 

@@ -88,8 +88,8 @@ class Judge:
             at = "reading"
             try:
                 with time_limit():
-                    for at in self._steps(number):
-                        pass
+                    for name in self._steps(number):
+                        at = name
             except Hang:
                 self.findings.append(Finding(number, at, f"over {LIMIT_S} s"))
             except Exception:

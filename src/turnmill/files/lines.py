@@ -24,6 +24,9 @@ def split_lines(chunks: Iterable[bytes], *, limit: int, line: int = 1, offset: i
         for chunk in chunks:
             *whole, rest = chunk.split(b"\n")
             for part in whole:
+                if not part and not begun.length:  # a run of line feeds packs into nothing, so it must pass quickly
+                    line, offset = line + 1, offset + 1
+                    continue
                 begun.grow(part)
                 if (piece := begun.piece(line, offset)) is not None:
                     yield piece

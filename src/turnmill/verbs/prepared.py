@@ -160,7 +160,7 @@ def _run(plan: Plan, started: float) -> bytes:
     return json_file(
         {
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
-            "seconds": round(time.time() - started, 3),
+            "seconds": round(max(0.0, time.time() - started), 3),  # a clock may be set back
             "host": platform.node(),
             "process": os.getpid(),
             "config": _without_credentials(plan.config.model_dump(mode="json")),

@@ -34,7 +34,7 @@ docs: $(READY)  ## write docs/reference from the code, and the site into site/
 	$(BIN)/python docs/build_reference.py
 	$(SITE)
 
-test-slow: $(READY)  ## run the tests that take minutes: kills, memory
+test-slow: $(READY)  ## run the tests that take minutes: kills, memory, hostile files
 	$(BIN)/python -m pytest -q -m slow
 
 CASES ?= 100000

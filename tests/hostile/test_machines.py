@@ -44,14 +44,12 @@ def test_two_machines_build_every_step_of_one_cache_once(machines, tmp_path, pre
     assert not list((tmp_path / "cache").glob(".*.draft"))
 
 
-def test_who_has_a_place_is_named_with_the_machine(tmp_path, monkeypatch, turnmill):
-    (tmp_path / "rows.jsonl").write_bytes(ROWS)
+def test_who_has_a_place_is_named_with_the_machine(tmp_path):
     code = "import sys,time; from pathlib import Path; from turnmill.files.publish import claim\n"
     code += "with claim(Path(sys.argv[1])): print('has it', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", code, tmp_path / "out"], stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout.readline() == "has it\n"
         (tmp_path / ".out.owner.lock").write_text("41 east")
-        monkeypatch.setattr("turnmill.files.publish.LOCK_WAIT_S", 0.1)
         with (
             pytest.raises(Exception, match="process 41 of east; waited 0.1 s") as caught,
             claim(tmp_path / "out", wait_s=0.1),

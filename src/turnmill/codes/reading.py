@@ -67,8 +67,7 @@ READING: dict[str, Code] = {
     ),
     "unpacks-too-far": Code(
         "read",
-        "A compressed stream of over 1 GiB unpacks to more than 250 times its bytes, which no chats do: it is made to fill "
-        "a disk.",
+        "A compressed stream unpacks to over 1 GiB and over 250 times its bytes, which no chats do.",
         "a gigabyte of blanks in a .jsonl.gz of one megabyte",
         "If it is meant, unpack it with its own tool and name the unpacked file.",
     ),

@@ -89,7 +89,7 @@ class Line:
 
     def __init__(self, recipe: Recipe, *, accelerate: bool = False) -> None:
         self.model: LoadedModel = open_model(recipe.model)
-        self.renderer = renderer_of(self.model, recipe.render)
+        self.renderer = renderer_of(self.model, recipe.render, accelerate=accelerate)
         self.tokenizer = self.model.tokenizer()
         check_markers(self.tokenizer, self.renderer.probe, self.model.name)
         encoder = Encoder(self.tokenizer, self.renderer.probe.markers.control, accelerate=accelerate)
@@ -154,11 +154,11 @@ def recipe_of(config: Config, source: Source, max_tokens: int = 0) -> Recipe:
     )
 
 
-def renderer_of(model: LoadedModel, render: Render) -> Renderer:
+def renderer_of(model: LoadedModel, render: Render, *, accelerate: bool = False) -> Renderer:
     """The renderer of a model's template."""
     added = [(token.content, token.special) for token in model.added_tokens] if model.tokenizer_path else None
     name = f"the template of {model.name}"
-    return Renderer(model.template, model.special_tokens, model.eos, added, render, name)
+    return Renderer(model.template, model.special_tokens, model.eos, added, render, name, accelerate=accelerate)
 
 
 def max_tokens_of(options: Fit, model: LoadedModel) -> int:

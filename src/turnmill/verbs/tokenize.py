@@ -66,6 +66,7 @@ class TokenizeTask:
     recipe: Recipe
     columns: tuple[str, ...]
     fingerprint: str
+    accelerate: bool = True
 
 
 class Made(NamedTuple):
@@ -86,12 +87,13 @@ class Line:
         counts: `render/…`, `tokenize/…` and `fit/…` → how often.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: Recipe, *, accelerate: bool = False) -> None:
         self.model: LoadedModel = open_model(recipe.model)
-        self.renderer = renderer_of(self.model, recipe.render)
+        self.renderer = renderer_of(self.model, recipe.render, accelerate=accelerate)
         self.tokenizer = self.model.tokenizer()
         check_markers(self.tokenizer, self.renderer.probe, self.model.name)
-        self.tokenizing = Tokenizing(Encoder(self.tokenizer, self.renderer.probe.markers.control))
+        encoder = Encoder(self.tokenizer, self.renderer.probe.markers.control, accelerate=accelerate)
+        self.tokenizing = Tokenizing(encoder)
         self._fitted: Counter[str] = Counter()
 
     @property
@@ -152,11 +154,11 @@ def recipe_of(config: Config, source: Source, max_tokens: int = 0) -> Recipe:
     )
 
 
-def renderer_of(model: LoadedModel, render: Render) -> Renderer:
+def renderer_of(model: LoadedModel, render: Render, *, accelerate: bool = False) -> Renderer:
     """The renderer of a model's template."""
     added = [(token.content, token.special) for token in model.added_tokens] if model.tokenizer_path else None
     name = f"the template of {model.name}"
-    return Renderer(model.template, model.special_tokens, model.eos, added, render, name)
+    return Renderer(model.template, model.special_tokens, model.eos, added, render, name, accelerate=accelerate)
 
 
 def max_tokens_of(options: Fit, model: LoadedModel) -> int:
@@ -165,18 +167,18 @@ def max_tokens_of(options: Fit, model: LoadedModel) -> int:
 
 
 @lru_cache(maxsize=4)
-def _line(key: bytes) -> Line:
-    return Line(msgspec.json.decode(key, type=Recipe))
+def _line(key: bytes, accelerate: bool) -> Line:
+    return Line(msgspec.json.decode(key, type=Recipe), accelerate=accelerate)
 
 
-def line_of(recipe: Recipe) -> Line:
-    """This process's line for a recipe's model and template."""
-    return _line(msgspec.json.encode(Recipe(recipe.model, recipe.render, Loss(), Fit(), 0)))
+def line_of(recipe: Recipe, *, accelerate: bool = False) -> Line:
+    """This process's line for a recipe's model and template; `accelerate` costs a second, and pays for many rows."""
+    return _line(msgspec.json.encode(Recipe(recipe.model, recipe.render, Loss(), Fit(), 0)), accelerate)
 
 
 def run_shard(task: TokenizeTask, folder: Path) -> ShardResult:
     """Write a file's examples and conversations, by side, and the rows that leave."""
-    line = line_of(task.recipe)
+    line = line_of(task.recipe, accelerate=task.accelerate)
     line.clear()
     counts: Counter[str] = Counter()
     samples: list[dict[str, Any]] = []

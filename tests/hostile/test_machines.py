@@ -13,6 +13,7 @@ import pytest
 
 from chats import chat, numbered
 from published import Published
+from turnmill.errors import UsageError
 from turnmill.files.publish import claim
 
 ROWS = "".join(json.dumps(chat(*row)) + "\n" for row in numbered(40)).encode()
@@ -51,7 +52,7 @@ def test_who_has_a_place_is_named_with_the_machine(tmp_path):
         assert holder.stdout.readline() == "has it\n"
         (tmp_path / ".out.owner.lock").write_text("41 east")
         with (
-            pytest.raises(Exception, match="process 41 of east; waited 0.1 s") as caught,
+            pytest.raises(UsageError, match="process 41 of east; waited") as caught,
             claim(tmp_path / "out", wait_s=0.1),
         ):
             pass

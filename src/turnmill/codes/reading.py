@@ -67,7 +67,7 @@ READING: dict[str, Code] = {
     ),
     "unpacks-too-far": Code(
         "read",
-        "A compressed stream unpacks to over 1 GiB and over 250 times its bytes, which no chats do.",
+        "A compressed stream unpacks to over 256 MiB and over 200 times its bytes, which no chats do.",
         "a gigabyte of blanks in a .jsonl.gz of one megabyte",
         "If it is meant, unpack it with its own tool and name the unpacked file.",
     ),

@@ -27,9 +27,9 @@ _FOREIGN: dict[bytes, tuple[str, str]] = {
 }
 """First bytes of what is recognised and not read: its name, and the command that unpacks it."""
 
-FREE_UNPACKED_BYTES = 1 << 30
+FREE_UNPACKED_BYTES = 1 << 28
 """A stream that unpacks to no more than this may be as dense as it likes."""
-MAX_RATIO = 250
+MAX_RATIO = 200
 """Unpacked bytes for a packed one, over the whole stream; chats have 3 to 30."""
 
 _ZSTD_INPUT_BYTES = 2048

@@ -22,11 +22,11 @@ def split_lines(chunks: Iterable[bytes], *, limit: int, line: int = 1, offset: i
     begun = _Begun(limit)
     try:
         for chunk in chunks:
+            if not begun.length and not chunk.strip(b"\n"):  # packs into nothing, so it must pass quickly
+                line, offset = line + len(chunk), offset + len(chunk)
+                continue
             *whole, rest = chunk.split(b"\n")
             for part in whole:
-                if not part and not begun.length:  # a run of line feeds packs into nothing, so it must pass quickly
-                    line, offset = line + 1, offset + 1
-                    continue
                 begun.grow(part)
                 if (piece := begun.piece(line, offset)) is not None:
                     yield piece

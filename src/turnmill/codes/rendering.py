@@ -72,6 +72,12 @@ RENDERING: dict[str, Code] = {
         "`'%s %s' % (messages[0].content, messages[1].content)`",
         "Report the template; use another with `--template`.",
     ),
+    "spans-unknown": Code(
+        "render",
+        "The template's text cannot be tracked, and what tells its turns apart fails on this row.",
+        "A template that shows an earlier turn otherwise once a further message follows.",
+        "Report the template; use another with `--template`.",
+    ),
     "no-trainable-tokens": Code(
         "tokenize",
         "Nothing of the row trains under its weights and the loss options.",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from turnmill.conversation import Checked
-from turnmill.errors import Rejected
+from turnmill.errors import Rejected, UsageError
 from turnmill.files.canonical import readmit, schema
 from turnmill.files.examples import ExampleWriter
 from turnmill.files.quarantine import from_conversation
@@ -114,6 +114,7 @@ class Line:
             recipe: of their source.
             ids: theirs, where they are stored beside them; they cost a hash each.
         """
+        self._check_kinds(recipe.loss)
         rendered = [self._rendered(row, recipe) for row in rows]
         good = [
             Row(row_id, made.conversation, made.rendered, recipe.loss)
@@ -123,6 +124,20 @@ class Line:
         examples = iter(self.tokenizing.examples(good))
         for made in rendered:
             yield made if made.rendered is None else self._fit(made, next(examples), recipe)
+
+    def _check_kinds(self, loss: Loss) -> None:
+        """Refuse to pick spans by kinds that are not known.
+
+        Raises:
+            UsageError: the template's turns are only known as a whole.
+        """
+        if self.renderer.probe.rung != "tracked" and (loss.observations or not loss.reasoning):
+            option = "loss.observations" if loss.observations else "loss.reasoning"
+            raise UsageError(
+                f"{option} picks parts of a turn, but who wrote which part is not known with the template of "
+                f"{self.model.name}: its text cannot be tracked",
+                next_step="--template chatml",
+            )
 
     def _rendered(self, row: Checked, recipe: Recipe) -> Made:
         try:

@@ -294,12 +294,22 @@ def _check_sources(config: Config, origins: TreeOrigins) -> None:
         if not source.name or seen.setdefault(source.name, number) != number:
             message = f"{place}: got {quote(source.name)}, expected a name that no other source has"
             raise UsageError(message, next_step=SHOW_COMMAND)
+        _check_mode(source, place_of(("sources", str(number), "mode"), origins))
         try:
             config.loss_of(source)
             config.health_of(source)
         except UsageError as error:
             where = place_of(("sources", str(number)), origins)
             raise UsageError(f"{where}.{error.message}", next_step=error.next_step) from None
+
+
+def _check_mode(source: options.Source, place: str) -> None:
+    """A mode and a dialect say the same."""
+    says_text = source.dialect == "text"
+    if source.mode is not None and source.dialect != "auto" and says_text != (source.mode == "text"):
+        fitting = "text or auto" if source.mode == "text" else "that of chats"
+        message = f"{place}: got {source.mode} beside the dialect {source.dialect!r}, expected {fitting}"
+        raise UsageError(message, next_step=SCHEMA_COMMAND)
 
 
 def _check_columns(columns: Sequence[str], place: str) -> None:

@@ -76,6 +76,9 @@ class Source:
     """Files, directories, globs or `-`."""
     dialect: str = "auto"
     """How its records say a chat (`turnmill list dialects`); `auto` looks at a sample of each file."""
+    mode: Literal["chat", "text"] | None = None
+    """`text`: its rows are raw texts (dialect `text`), trained on whole and without a template; `chat`: a file of raw
+    texts is refused. Not given: its dialect says it."""
     columns: dict[str, str] = field(default_factory=dict)
     """Our column → the record's."""
     tags: dict[str, str] = field(default_factory=dict)

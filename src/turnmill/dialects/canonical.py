@@ -20,7 +20,7 @@ MARKS = ("source_line", "recorded", "verbatim")
 """Columns that only a canonical row has; those that say nothing are null."""
 ALWAYS_KEPT = ("source_train_turns",)
 """Annotations that are kept without being asked for."""
-CHANNELS = (None, "analysis", "commentary", "final")
+CHANNELS = (None, "analysis", "commentary", "final", "text")
 
 
 def is_canonical(record: dict[str, Json]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -20,8 +21,15 @@ OPENAI_SPEAKERS = frozenset({"tool", "function", "developer"})
 ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
 HARMONY_CHANNELS = frozenset({"analysis", "commentary", "final"})
 
+TEXT = "text"
 PLAIN, SHORT = "plain", "short"
 """Evidence of a common list of messages, and of an instruction with a response: other evidence goes before it."""
+
+TRANSCRIPT = re.compile(
+    r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|(?:user|assistant)\|>|\[/INST\]"
+    r"|(?:^|\n)#{2,3} ?(?:Human|Assistant|Instruction|Response):|(?:^|\n\n)(?:Human|Assistant|USER|ASSISTANT): "
+)
+"""How a chat that somebody wrote into one text looks."""
 
 PREFERENCE_COLUMNS = (
     ("chosen", "rejected"),
@@ -52,6 +60,7 @@ def detect(sample: Sequence[dict[str, Json]], mapping: Mapping) -> Detected:
     """
     sample = [record for record in sample if isinstance(record, dict)]
     _refuse_preferences([record for record in sample if not is_canonical(record)])
+    column = mapping.columns.get("text", "text")
     evidence: Counter[tuple[str, str]] = Counter()
     for record in sample:
         evidence.update(sorted(set(_evidence(record, mapping))))
@@ -62,9 +71,12 @@ def detect(sample: Sequence[dict[str, Json]], mapping: Mapping) -> Detected:
     if not found:
         columns = sorted({str(column) for record in sample for column in record})
         message = f"no dialect has these columns: {quote(', '.join(columns))}"
-        expected = "expected messages, conversations, instruction and output, or prompt and response"
+        expected = "expected messages, conversations, instruction and output, prompt and response, or text"
         raise UsageError(f"{message}; {expected}", next_step=NEXT_STEP)
-    return Detected(*next(iter(found.items())))
+    name, why = next(iter(found.items()))
+    if name == TEXT:
+        _refuse_transcripts(sample, column)
+    return Detected(name, why)
 
 
 def _by_dialect(evidence: Counter[tuple[str, str]], rows: int) -> dict[str, str]:
@@ -108,6 +120,29 @@ def _column_evidence(record: dict[str, Json], mapping: Mapping, *, has_list: boo
             yield (SHORT if pair == "instruction and response" else "prompt-response"), pair
         if columns.get("history") in there:
             yield "prompt-response", columns["history"]
+        if not prompts & there and not responses & there:
+            yield from _text_evidence(record, mapping)
+        elif isinstance(record.get("text"), str) and not (prompts & there and responses & there):
+            half = min((prompts | responses) & there)
+            yield TEXT, f"text beside {half}"
+            yield "prompt-response", f"{half} beside text"
+
+
+def _text_evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[str, str]]:
+    """A text with nothing beside it that a chat is made of."""
+    column = mapping.columns.get("text", "text")
+    if isinstance(record.get(column), str) and not is_wire(record[column]):
+        yield TEXT, column
+
+
+def _refuse_transcripts(sample: Sequence[dict[str, Json]], column: str) -> None:
+    """Refuse to take for raw texts what may be chats: trained on whole, their questions would be learned, too."""
+    for record in sample:
+        found = TRANSCRIPT.search(record[column]) if isinstance(record.get(column), str) else None
+        if found is not None:
+            what = f"{column} holds {quote(found[0].strip())}: a chat written into one text, or a text about one"
+            advice = "every token of a raw text trains; if that is meant, name the dialect: --dialect text"
+            raise UsageError(f"{what}; {advice}", next_step="--dialect text")
 
 
 def _list_evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ from turnmill.rendering.control import ControlScan
 from turnmill.rendering.coverage import Said, check_coverage
 from turnmill.rendering.form import Written
 from turnmill.rendering.probe import Probe, probe
+from turnmill.rendering.raw_text import NOTHING, Around, render_raw_text
 from turnmill.rendering.template import Dialog, Template
 
 
@@ -30,6 +31,7 @@ class Renderer:
         added: (text, special) of each added token of the tokenizer; None without one.
         options: the `render` section.
         name: what to call the template in messages.
+        around: the tokens around a raw text.
 
     Attributes:
         probe: what was learned of the template.
@@ -47,12 +49,14 @@ class Renderer:
         added: Iterable[tuple[str, bool]] | None = None,
         options: Render | None = None,
         name: str = "chat template",
+        around: Around = NOTHING,
     ) -> None:
         self.options = options or Render()
         self.template = Template(source, special_tokens, self.options.date, name)
         self.probe: Probe = probe(self.template, stops, added)
         self.counts: Counter[str] = Counter()
         self._scan = ControlScan(self.probe.markers.control)
+        self._around = around
         self._prompts: dict[tuple[str, bool, str], str] = {}
 
     def kwargs_of(self, conversation: Conversation, source_kwargs: Mapping[str, Json] | None = None) -> dict[str, Json]:
@@ -79,11 +83,13 @@ class Renderer:
         Args:
             conversation: the row.
             source_kwargs: template arguments of the row's source.
-            control_tokens: the source's policy, over `render.control_tokens`.
+            control_tokens: the source's policy, over `render.control_tokens`; a raw text has no other.
 
         Raises:
             Rejected: the template cannot say the row, or content holds control tokens under `reject`.
         """
+        if conversation.is_raw_text:
+            return render_raw_text(conversation, self._around, self._scan, control_tokens, self.counts)
         self._scan.check_unescapable(conversation)
         kwargs = self.kwargs_of(conversation, source_kwargs)
         dialog = self.template.tracked(conversation, self.probe.form, kwargs)

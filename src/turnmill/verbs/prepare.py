@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 MAX_UNSAYABLE = 0.05
 """Share of a source's rows that the template may fail to say before a run stops."""
 MIN_UNSAYABLE_ROWS = 20
+TEXT_HOLDS_CONTROL_TOKENS = "text-holds-control-tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +303,13 @@ def check_sayable(source: str, counts: dict[str, int], render: Render, model: st
     rows = counts.get("rows/accepted", 0) + counts.get("rows/eval", 0) + counts.get("rows/rejected", 0)
     if render.on_unsayable == "drop" or rows < MIN_UNSAYABLE_ROWS or lost <= MAX_UNSAYABLE * rows:
         return
+    if 2 * counts.get(f"codes/{TEXT_HOLDS_CONTROL_TOKENS}", 0) > lost:
+        raise HealthError(
+            f"source {source!r}: {lost:,} of {rows:,} rows cannot be trained on ({lost / rows:.1%}):\n"
+            f"{_codes_listing(counts)}\n"
+            "the source's `control_tokens` says what becomes of such texts: escape, or keep where they were rendered",
+            next_step=f"--sources.{source}.control_tokens escape",
+        )
     raise HealthError(
         f"source {source!r}: the template cannot say {lost:,} of {rows:,} rows ({lost / rows:.1%}):\n"
         f"{_codes_listing(counts)}\n"

@@ -11,7 +11,7 @@ import msgspec
 
 from turnmill.conversation import Json
 from turnmill.dialects import Mapping, dialects
-from turnmill.dialects.detect import Detected, detect
+from turnmill.dialects.detect import TEXT, Detected, detect
 from turnmill.errors import UsageError
 from turnmill.files.plan import SHARD_BYTES, plan
 from turnmill.files.read import records
@@ -79,9 +79,10 @@ def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
     names: dict[str, Shard] = {}
     for shard in found.shards:
         names.setdefault(shard.name, shard)
-    if source.dialect != "auto":
-        dialects.get(source.dialect)
-        return OpenSource(source, found, dict.fromkeys(names, source.dialect), {})
+    if source.dialect != "auto" or source.mode == TEXT:
+        given = TEXT if source.mode == TEXT else source.dialect
+        dialects.get(given)
+        return OpenSource(source, found, dict.fromkeys(names, given), {})
     told: dict[str, str] = {}
     reasons: dict[str, str] = {}
     for name, shard in names.items():
@@ -95,9 +96,13 @@ def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
 
 def _detected(name: str, sample: list[dict[str, Json]], source: Source) -> Detected:
     try:
-        return detect(sample, mapping_of(source))
+        detected = detect(sample, mapping_of(source))
     except UsageError as fault:
         raise UsageError(f"{name}: {fault.message}", next_step=fault.next_step) from fault
+    if detected.name == TEXT and source.mode == "chat":
+        message = f"{name}: raw texts ({detected.why}), and mode of source {source.name!r} is chat"
+        raise UsageError(message, next_step=f"--sources.{source.name}.mode text")
+    return detected
 
 
 def _good(shard: Shard, read: Read) -> Iterator[dict[str, Json]]:

@@ -20,10 +20,11 @@ from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render, Source
 from turnmill.rendered import Example, Rendered
+from turnmill.rendering.raw_text import Around
 from turnmill.rendering.renderer import Renderer
 from turnmill.steps.shards import ShardResult
 from turnmill.tokens.encode import Encoder
-from turnmill.tokens.fit import Part, fit
+from turnmill.tokens.fit import Part, chunks, fit
 from turnmill.tokens.markers import check_markers
 from turnmill.tokens.tokenize import Row, Tokenizing
 from turnmill.verbs.check import left_writer
@@ -131,6 +132,8 @@ class Line:
     def _fit(self, made: Made, example: Example | Rejected, recipe: Recipe) -> Made:
         if isinstance(example, Rejected):
             return made._replace(fault=example, stage="tokenize")
+        if made.conversation.is_raw_text:
+            return made._replace(parts=chunks(example, recipe.max_tokens, self._fitted))
         only_last = recipe.loss.turns == "last"
         try:
             parts = fit(example, recipe.fit, recipe.max_tokens, only_last=only_last, counts=self._fitted)
@@ -156,7 +159,9 @@ def renderer_of(model: LoadedModel, render: Render) -> Renderer:
     """The renderer of a model's template."""
     added = [(token.content, token.special) for token in model.added_tokens] if model.tokenizer_path else None
     name = f"the template of {model.name}"
-    return Renderer(model.template, model.special_tokens, model.eos, added, render, name)
+    end = model.end_token if model.tokenizer_path else model.end_token or ""
+    around = Around("".join(model.added_before), end)
+    return Renderer(model.template, model.special_tokens, model.eos, added, render, name, around)
 
 
 def max_tokens_of(options: Fit, model: LoadedModel) -> int:

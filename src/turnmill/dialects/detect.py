@@ -31,6 +31,9 @@ TRANSCRIPT = re.compile(
 )
 """How a chat that somebody wrote into one text looks."""
 
+MESSAGE_COLUMNS = frozenset({"role", "from", "speaker", "parent_id"})
+"""A row that has one of these is a message of a chat, not a text."""
+
 PREFERENCE_COLUMNS = (
     ("chosen", "rejected"),
     ("chosen_messages", "rejected_messages"),
@@ -116,23 +119,26 @@ def _column_evidence(record: dict[str, Json], mapping: Mapping, *, has_list: boo
     elif not has_list:
         prompts = {columns["prompt"]} if "prompt" in columns else set(PROMPTS)
         responses = {columns[key] for key in ("response", "calls", "history") if key in columns} or set(RESPONSES)
-        for pair in [f"{p} and {r}" for p in sorted(prompts & there) for r in sorted(responses & there)][:1]:
+        pairs = [f"{p} and {r}" for p in sorted(prompts & there) for r in sorted(responses & there)]
+        for pair in pairs[:1]:
             yield (SHORT if pair == "instruction and response" else "prompt-response"), pair
         if columns.get("history") in there:
             yield "prompt-response", columns["history"]
-        if not prompts & there and not responses & there:
-            yield from _text_evidence(record, mapping)
-        elif isinstance(record.get("text"), str) and not (prompts & there and responses & there):
-            half = min((prompts | responses) & there)
-            yield TEXT, f"text beside {half}"
-            yield "prompt-response", f"{half} beside text"
+        if not pairs:
+            yield from _text_evidence(record, mapping, sorted((prompts | responses) & there))
 
 
-def _text_evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[str, str]]:
-    """A text with nothing beside it that a chat is made of."""
+def _text_evidence(record: dict[str, Json], mapping: Mapping, half: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """A text with nothing beside it that a chat is made of; beside half a chat it may be the other half."""
     column = mapping.columns.get("text", "text")
-    if isinstance(record.get(column), str) and not is_wire(record[column]):
-        yield TEXT, column
+    is_named = "text" in mapping.columns
+    if not isinstance(record.get(column), str) or is_wire(record[column]):
+        return
+    if not is_named and record.keys() & MESSAGE_COLUMNS:
+        return
+    yield TEXT, f"{column} beside {half[0]}" if half and not is_named else column
+    if half and not is_named:
+        yield "prompt-response", f"{half[0]} beside {column}"
 
 
 def _refuse_transcripts(sample: Sequence[dict[str, Json]], column: str) -> None:

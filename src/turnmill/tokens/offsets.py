@@ -24,7 +24,7 @@ class ByteOffsets:
     """
 
     def __init__(self, stored: dict[str, Any], vocabulary: dict[str, int]) -> None:
-        self._forms = [step["type"] for step in _steps(stored["normalizer"], "normalizers")]
+        self._forms = [step["type"] for step in steps_of(stored["normalizer"], "normalizers")]
         lengths = np.zeros(max(vocabulary.values()) + 1, dtype=np.int64)
         for token, number in vocabulary.items():
             lengths[number] = len(token)
@@ -50,14 +50,14 @@ class ByteOffsets:
         return np.stack((starts, ends), axis=1)
 
 
-def _steps(stage: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:
+def steps_of(stage: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:
     """The steps of a tokenizer's stage, whether it is none, one or a sequence."""
     return [] if stage is None else stage.get(name, [stage])
 
 
 def is_byte_level(stored: dict[str, Any]) -> bool:
     """Whether the bytes of a text are the bytes of its tokens: byte-level, no prefix space, one normal form at most."""
-    if not all(step["type"] in FORMS for step in _steps(stored["normalizer"], "normalizers")):
+    if not all(step["type"] in FORMS for step in steps_of(stored["normalizer"], "normalizers")):
         return False
-    levels = [step for step in _steps(stored["pre_tokenizer"], "pretokenizers") if step["type"] == "ByteLevel"]
+    levels = [step for step in steps_of(stored["pre_tokenizer"], "pretokenizers") if step["type"] == "ByteLevel"]
     return stored["model"]["type"] == "BPE" and len(levels) == 1 and not levels[0].get("add_prefix_space", True)

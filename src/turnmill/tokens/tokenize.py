@@ -30,12 +30,12 @@ class Tokenizing:
     """Rows to examples with one encoder.
 
     Attributes:
-        counts: `tokenize/<what>` → how often.
+        counts: `tokenize/<what>` → how often; the encoder's too.
     """
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
-        self.counts: Counter[str] = Counter()
+        self.counts = encoder.counts
 
     def examples(self, rows: Sequence[Row]) -> list[Example | Rejected]:
         """One example, or the rejection, a row; nothing is cut yet."""

@@ -255,7 +255,7 @@ def _tokenize(builder: _Builder, plan: Plan, name: str, checked: Built, sided: B
     sides = str(sided.file(split.SIDES)[0])
     columns = check.kept_columns(plan.config.read)
     tasks = [
-        tokenize.TokenizeTask(str(path), groups, sides, recipe, columns, step.fingerprint)
+        tokenize.TokenizeTask(str(path), groups, sides, recipe, columns, step.fingerprint, plan.config.accelerate)
         for path in checked.file(check.CONVERSATIONS)
         for groups in group_ranges(path, tokenize.TASK_ROWS)
     ]

@@ -67,6 +67,7 @@ class TokenizeTask:
     recipe: Recipe
     columns: tuple[str, ...]
     fingerprint: str
+    accelerate: bool = True
 
 
 class Made(NamedTuple):
@@ -87,12 +88,13 @@ class Line:
         counts: `render/…`, `tokenize/…` and `fit/…` → how often.
     """
 
-    def __init__(self, recipe: Recipe) -> None:
+    def __init__(self, recipe: Recipe, *, accelerate: bool = False) -> None:
         self.model: LoadedModel = open_model(recipe.model)
         self.renderer = renderer_of(self.model, recipe.render)
         self.tokenizer = self.model.tokenizer()
         check_markers(self.tokenizer, self.renderer.probe, self.model.name)
-        self.tokenizing = Tokenizing(Encoder(self.tokenizer, self.renderer.probe.markers.control))
+        encoder = Encoder(self.tokenizer, self.renderer.probe.markers.control, accelerate=accelerate)
+        self.tokenizing = Tokenizing(encoder)
         self._fitted: Counter[str] = Counter()
 
     @property
@@ -170,18 +172,18 @@ def max_tokens_of(options: Fit, model: LoadedModel) -> int:
 
 
 @lru_cache(maxsize=4)
-def _line(key: bytes) -> Line:
-    return Line(msgspec.json.decode(key, type=Recipe))
+def _line(key: bytes, accelerate: bool) -> Line:
+    return Line(msgspec.json.decode(key, type=Recipe), accelerate=accelerate)
 
 
-def line_of(recipe: Recipe) -> Line:
-    """This process's line for a recipe's model and template."""
-    return _line(msgspec.json.encode(Recipe(recipe.model, recipe.render, Loss(), Fit(), 0)))
+def line_of(recipe: Recipe, *, accelerate: bool = False) -> Line:
+    """This process's line for a recipe's model and template; `accelerate` costs a second, and pays for many rows."""
+    return _line(msgspec.json.encode(Recipe(recipe.model, recipe.render, Loss(), Fit(), 0)), accelerate)
 
 
 def run_shard(task: TokenizeTask, folder: Path) -> ShardResult:
     """Write a file's examples and conversations, by side, and the rows that leave."""
-    line = line_of(task.recipe)
+    line = line_of(task.recipe, accelerate=task.accelerate)
     line.clear()
     counts: Counter[str] = Counter()
     samples: list[dict[str, Any]] = []

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from turnmill import options
+from turnmill.config_sources import merged, own_sections, with_own_sections
 from turnmill.config_tree import TreeOrigins, conformed, override, place_of
 from turnmill.conversation import canonical_json
 from turnmill.errors import UsageError, quote, redacted
@@ -72,13 +73,19 @@ class Config(BaseModel):
     pack: options.Pack = options.Pack()
     """How examples are laid into rows of `fit.max_tokens`."""
 
-    def loss_of(self, source: options.Source) -> options.Loss:
-        """The `loss` section with a source's overrides."""
-        return _validated({"loss": {**dataclasses.asdict(self.loss), **source.loss}}, {}).loss
+    def of(self, source: options.Source) -> Config:
+        """The config as it holds for one of its sources: the source's own options over those of the sections.
 
-    def health_of(self, source: options.Source) -> options.Health:
-        """The `health` section with a source's overrides."""
-        return _validated({"health": {**dataclasses.asdict(self.health), **source.health}}, {}).health
+        Raises:
+            UsageError: an option that is unknown, has a wrong value, or holds for all sources.
+        """
+        own = own_sections(source)
+        given = {name: merged(dataclasses.asdict(getattr(self, name)), own[name]) for name in own}
+        changed = _validated(given, {}) if given else self
+        update = {name: getattr(changed, name) for name in own}
+        if source.limit is not None:
+            update["limit"] = source.limit
+        return self.model_copy(update=update) if update else self
 
 
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -172,7 +179,8 @@ def effective_fingerprint(config: Config) -> str:
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of the config file; descriptions are the fields' docstrings."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
+    schema = with_own_sections(Config.model_json_schema())
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def as_yaml(config: Config, origins: Origins | None = None) -> str:
@@ -193,7 +201,7 @@ def as_yaml(config: Config, origins: Origins | None = None) -> str:
 
 def field_help(sections: Sequence[str]) -> list[FieldHelp]:
     """The fields of some sections (none = all), in order, with default and docstring."""
-    schema = json_schema()
+    schema = Config.model_json_schema()
     rows: list[FieldHelp] = []
     for section in sections or Config.model_fields:
         declared = schema["properties"][section]
@@ -298,11 +306,13 @@ def _check_sources(config: Config, origins: TreeOrigins) -> None:
             raise UsageError(message, next_step=SHOW_COMMAND)
         _check_mode(source, place_of(("sources", str(number), "mode"), origins))
         try:
-            config.loss_of(source)
-            config.health_of(source)
+            config.of(source)
         except UsageError as error:
             where = place_of(("sources", str(number)), origins)
             raise UsageError(f"{where}.{error.message}", next_step=error.next_step) from None
+        if source.limit is not None and source.limit < 1:
+            place = place_of(("sources", str(number), "limit"), origins)
+            raise UsageError(f"{place}: got {source.limit}, expected at least 1", next_step=SCHEMA_COMMAND)
 
 
 def _check_mode(source: options.Source, place: str) -> None:

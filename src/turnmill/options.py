@@ -89,12 +89,26 @@ class Source:
     """Mends made before its rows are checked, in order (`turnmill list repairs`); none is made unasked."""
     template_kwargs: dict[str, Any] = field(default_factory=dict)
     """Template arguments of rows that record none."""
-    loss: dict[str, Any] = field(default_factory=dict)
-    """Overrides of the `loss` section."""
     control_tokens: Literal["escape", "reject", "keep"] | None = None
-    """Override of `render.control_tokens`."""
+    """Override of `render.control_tokens`; raw texts that hold some are rejected without it."""
+    limit: int | None = None
+    """Override of `limit`."""
+    read: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `read` section, but for `keep_columns`."""
+    check: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `check` section."""
     health: dict[str, Any] = field(default_factory=dict)
     """Overrides of the `health` section."""
+    filter: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `filter` section."""
+    split: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `split` section, but for `per_source`."""
+    render: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `render` section."""
+    loss: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `loss` section."""
+    fit: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `fit` section, but for `max_tokens`."""
 
 
 PHRASE_LANGUAGES = ("de", "en", "es", "fr", "ja", "zh")

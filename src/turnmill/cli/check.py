@@ -108,9 +108,9 @@ class _Checking:
         from turnmill.verbs.check import check_fatal, check_health
 
         try:
-            health = self._call.config.health_of(opened.source)
-            warning = check_health(opened.source.name, dict(counts), health, "")
-            check_fatal(fatal, self._call.config.read)
+            own = self._call.config.of(opened.source)
+            warning = check_health(opened.source.name, dict(counts), own.health, "")
+            check_fatal(fatal, own.read)
         except HealthError as failure:
             self.failures.append(failure.message)
         else:

@@ -123,8 +123,9 @@ def _ask_health(opened: list[OpenSource], config: Config, found: list[SourceCoun
     failures = []
     for source, counted in zip(opened, found, strict=True):
         try:
-            counted.warning = check_health(counted.source, counted.counts, config.health_of(source.source), "")
-            check_fatal(counted.fatal, config.read)
+            own = config.of(source.source)
+            counted.warning = check_health(counted.source, counted.counts, own.health, "")
+            check_fatal(counted.fatal, own.read)
         except HealthError as failure:
             failures.append(failure.message)
     if failures:

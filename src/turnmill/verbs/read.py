@@ -49,9 +49,10 @@ def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES) -> list[Open
     for source in config.sources:
         for name in source.repairs:
             repairs.get(name)
-        found = plan(source.name, source.data, config.read, first_row=first_row, shard_bytes=shard_bytes)
-        found = limited(found, config.limit)
-        opened.append(_with_dialects(source, found, config.read))
+        own = config.of(source)
+        found = plan(source.name, source.data, own.read, first_row=first_row, shard_bytes=shard_bytes)
+        found = limited(found, own.limit)
+        opened.append(_with_dialects(source, found, own.read))
         first_row += sum(shard.rows for shard in found.shards)
     return opened
 

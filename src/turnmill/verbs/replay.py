@@ -178,8 +178,8 @@ class _Checks:
         dialect = named if named != "auto" else self._dialects[left.source][left.source_file]
         key = (left.source, dialect)
         if key not in self._made:
-            fractional = self._config.loss_of(source).fractional
-            self._made[key] = RecordCheck(source, dialect, self._config.read, self._config.check, fractional, Counter())
+            own = self._config.of(source)
+            self._made[key] = RecordCheck(source, dialect, own.read, own.check, own.loss.fractional, Counter())
         return self._made[key]
 
 

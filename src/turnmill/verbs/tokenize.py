@@ -146,14 +146,15 @@ class Line:
 
 def recipe_of(config: Config, source: Source, max_tokens: int = 0) -> Recipe:
     """How a source's rows become examples; `max_tokens` is 0 until a model is open."""
+    own = config.of(source)
     return Recipe(
         model=config.model,
-        render=config.render,
-        loss=config.loss_of(source),
-        fit=config.fit,
+        render=own.render,
+        loss=own.loss,
+        fit=own.fit,
         max_tokens=max_tokens,
         template_kwargs=source.template_kwargs,
-        control_tokens=source.control_tokens,
+        control_tokens=source.control_tokens or source.render.get("control_tokens"),
     )
 
 

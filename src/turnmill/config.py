@@ -23,9 +23,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from turnmill import options
 from turnmill.config_sources import merged, own_sections, with_own_sections
 from turnmill.config_tree import TreeOrigins, conformed, override, place_of
-from turnmill.conversation import canonical_json
+from turnmill.conversation import COLUMNS, canonical_json
 from turnmill.errors import UsageError, quote, redacted
-from turnmill.files.canonical import COLUMNS
 from turnmill.yaml_values import KeyPath, dump_yaml, load_yaml
 
 SCHEMA_COMMAND = "turnmill config schema"
@@ -326,6 +325,8 @@ def _check_mode(source: options.Source, place: str) -> None:
 
 def _check_columns(columns: Sequence[str], place: str) -> None:
     """A kept column stands beside those of the canonical table, under a name of its own."""
+    if options.KEEP_ALL[0] in columns and len(columns) > 1:
+        raise UsageError(f"{place}: got all beside names, expected one or the other", next_step=SCHEMA_COMMAND)
     for column in columns:
         if column in COLUMNS or columns.count(column) > 1:
             message = f"{place}: got {quote(column)}, expected names that differ and are none of {', '.join(COLUMNS)}"

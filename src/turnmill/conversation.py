@@ -20,6 +20,14 @@ NOT_RECORDED = -1
 FUNCTIONS = "functions."
 """Prefix of a tool's name where it speaks (`Message.name`) or is called (`Message.recipient`)."""
 
+PROVENANCE = ("source_file", "source_line", "row", "repairs")
+"""Keys of `Conversation.meta` that have their own columns; every other one is an annotation."""
+
+COLUMNS = (
+    "id", "messages", "source", "source_id", "chat_template_kwargs", "weights", "recorded", "verbatim", *PROVENANCE,
+)  # fmt: skip
+"""Columns of the canonical table in order; annotation columns follow."""
+
 
 class Message(msgspec.Struct, frozen=True):
     """One utterance: who says what, on which channel, to whom."""

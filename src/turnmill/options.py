@@ -13,6 +13,9 @@ from turnmill.rendered import Loss
 DEFAULT_THINK_TAGS = ("<think>", "[THINK]", "◁think▷", "<|start_think|>")
 """Openers of a leading think block in an assistant's text; the closer is derived from the opener."""
 
+KEEP_ALL = ("all",)
+"""`Read.keep_columns` that keeps every undeclared column."""
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -37,7 +40,8 @@ class Read:
     keep_prefix: bool = False
     """Keep the rows before the fault of a broken array or a truncated compressed file, without exit 3."""
     keep_columns: tuple[str, ...] = ()
-    """Columns of the records that are kept beside the conversation; none may be named as a column of ours is."""
+    """Columns of the records that are kept beside the conversation; none may be named as a column of ours is. `all`:
+    every one that no dialect takes, but for those."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,8 @@ def _say_choices(plan: Any) -> None:
     for opened in plan.sources:
         for name, why in opened.reasons.items():
             notice(f"{opened.source.name}: {name} is {opened.dialects[name]} ({why})")
+    if plan.config.read.keep_columns:
+        notice(f"kept columns: {', '.join(plan.config.read.keep_columns)}")
     notice(f"template: {plan.model.template_origin}; an example holds at most {plan.max_tokens:,} tokens")
 
 

@@ -145,7 +145,7 @@ def _verbatim(text: Json) -> dict[int, str]:
 
 
 def _annotations(fields: Fields, reading: Reading) -> dict[str, Json]:
-    names = dict.fromkeys((*reading.keep_columns, *ALWAYS_KEPT))
+    names = dict.fromkeys((*reading.kept(fields.rest), *ALWAYS_KEPT))
     found = {name: fields.rest.pop(name) for name in names if fields.rest.get(name) is not None}
     return {name: _decoded(name, text) for name, text in found.items()}
 

@@ -179,4 +179,4 @@ def read_source_id(fields: Fields) -> str | None:
 
 def read_kept_columns(fields: Fields, reading: Reading) -> dict[str, Json]:
     """The undeclared columns that are kept, taken out of the fields."""
-    return {column: fields.rest.pop(column) for column in reading.keep_columns if column in fields.rest}
+    return {column: fields.rest.pop(column) for column in reading.kept(fields.rest)}

@@ -15,6 +15,7 @@ import msgspec
 from turnmill.contract import check
 from turnmill.conversation import Checked, Conversation, Json
 from turnmill.dialects import Reading, convert, dialects
+from turnmill.dialects.canonical import ALWAYS_KEPT
 from turnmill.errors import HealthError, Rejected
 from turnmill.files import canonical, quarantine
 from turnmill.files.decode import decode_exactly, lone_surrogate
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 VERSION = 2
 CONVERSATIONS, QUARANTINE = "conversations.parquet", "quarantine.parquet"
-ALWAYS_KEPT = ("source_train_turns",)
-"""Annotations that are kept without being asked for."""
 MENDABLE = "lone-surrogate"
 """The one fault of the reader that a repair can mend."""
 

@@ -15,7 +15,7 @@ from turnmill.errors import HealthError, Rejected, UsageError
 from turnmill.files.disk import beside, writing
 from turnmill.files.record import Record
 from turnmill.verbs.check import check_fatal, check_health, outcomes, tasks_of
-from turnmill.verbs.read import OpenSource
+from turnmill.verbs.read import OpenSource, kept_annotations
 
 if TYPE_CHECKING:
     from turnmill.config import Config
@@ -115,7 +115,7 @@ def _said(
         record = write_record(checked, dialect)
     except Rejected as fault:
         return None, fault
-    kept = {column: checked.meta[column] for column in keep_columns if column in checked.meta}
+    kept = {column: checked.meta[column] for column in kept_annotations(checked, keep_columns)}
     return {**kept, **record}, None
 
 

@@ -23,14 +23,14 @@ from turnmill.files.inventory import verify
 from turnmill.files.storage import is_url
 from turnmill.files.tables import group_ranges
 from turnmill.models import LoadedModel, open_model
-from turnmill.options import Render
+from turnmill.options import KEEP_ALL, Render
 from turnmill.repairs.mender import alarms
 from turnmill.steps.build import Engine, Finish, Progress, build, no_finish
 from turnmill.steps.manifest import Manifest, manifest_of
 from turnmill.steps.shards import RESULT, RunShard, ShardResult, shard_folder
 from turnmill.steps.step import Step
 from turnmill.verbs import check, dedup, filter, pack, split, tokenize
-from turnmill.verbs.read import OpenSource, open_sources
+from turnmill.verbs.read import OpenSource, open_sources, with_columns_named
 from turnmill.verbs.tokenize import Recipe
 
 if TYPE_CHECKING:
@@ -104,13 +104,18 @@ def plan_of(config: Config) -> Plan:
         raise UsageError("no model given: prepare needs its tokenizer and template", next_step="--model smollm2")
     for own in map(config.of, config.sources):
         filter.settled(own.filter)
-        split.require_usable(own.split, check.kept_columns(config.read))
+        if config.read.keep_columns != KEEP_ALL:
+            split.require_usable(own.split, check.kept_columns(config.read))
     model = open_model(config.model)
     max_tokens = tokenize.max_tokens_of(config.fit, model)
     recipes = {source.name: tokenize.recipe_of(config, source, max_tokens) for source in config.sources}
     for recipe in recipes.values():
         tokenize.line_of(recipe)
-    return Plan(config, open_sources(config), model, max_tokens, recipes)
+    opened = open_sources(config)
+    config = with_columns_named(config, opened)
+    for source in config.sources:
+        split.require_usable(config.of(source).split, check.kept_columns(config.read))
+    return Plan(config, opened, model, max_tokens, recipes)
 
 
 def cache_of(output: Path, cache: Path | None) -> Path:

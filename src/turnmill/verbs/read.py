@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from turnmill.conversation import Json
-from turnmill.dialects import Mapping, dialects
+from turnmill.conversation import PROVENANCE, Conversation, Json
+from turnmill.dialects import Mapping, Reading, convert, dialects
+from turnmill.dialects.canonical import ALWAYS_KEPT
 from turnmill.dialects.detect import TEXT, Detected, detect
-from turnmill.errors import UsageError
+from turnmill.errors import Rejected, UsageError
 from turnmill.files.plan import SHARD_BYTES, plan
 from turnmill.files.read import records
 from turnmill.files.record import Shard, SourcePlan
-from turnmill.options import Read, Source
+from turnmill.options import KEEP_ALL, Read, Source
 from turnmill.repairs import repairs
 
 if TYPE_CHECKING:
@@ -69,6 +71,44 @@ def limited(found: SourcePlan, limit: int | None) -> SourcePlan:
             shards.append(msgspec.structs.replace(shard, rows=rows))
         left -= rows
     return msgspec.structs.replace(found, shards=tuple(shards))
+
+
+def with_columns_named(config: Config, opened: Sequence[OpenSource]) -> Config:
+    """The config with `read.keep_columns: all` as the names of the columns that it keeps, sorted.
+
+    Every record is parsed for it, and one of each make (the same columns with something in them) converted.
+    """
+    if config.read.keep_columns != KEEP_ALL:
+        return config
+    names = sorted({name for source in opened for name in _undeclared(source, config.of(source.source))})
+    return config.model_copy(update={"read": dataclasses.replace(config.read, keep_columns=tuple(names))})
+
+
+def _undeclared(opened: OpenSource, config: Config) -> set[str]:
+    """The columns of a source that its dialects leave."""
+    found: set[str] = set()
+    done: set[tuple[str, frozenset[str]]] = set()
+    reading = Reading(mapping_of(opened.source), config.read.think_tags, True, KEEP_ALL)
+    for shard in opened.plan.shards:
+        name = opened.dialects[shard.name]
+        for value in _good(shard, config.read):
+            make = (name, frozenset(key for key, held in value.items() if held is not None))
+            if make in done:
+                continue
+            try:
+                conversation = convert(value, dialects.get(name), reading)
+            except Rejected:
+                continue
+            done.add(make)
+            found |= set(kept_annotations(conversation, KEEP_ALL))
+    return found
+
+
+def kept_annotations(conversation: Conversation, keep_columns: Sequence[str]) -> list[str]:
+    """The kept columns that a row has, in the order of the names, or as it holds them where all are kept."""
+    if keep_columns == KEEP_ALL:
+        return [name for name in conversation.meta if name not in PROVENANCE and name not in ALWAYS_KEPT]
+    return [name for name in keep_columns if name in conversation.meta]
 
 
 def mapping_of(source: Source) -> Mapping:

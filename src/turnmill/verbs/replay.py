@@ -27,6 +27,7 @@ from turnmill.files.record import Record
 from turnmill.repairs import repairs
 from turnmill.verbs.check import MENDABLE, RecordCheck
 from turnmill.verbs.quarantine import Wanted, free_name, left_rows, summary
+from turnmill.verbs.read import kept_annotations
 
 if TYPE_CHECKING:
     from turnmill.config import Config
@@ -159,7 +160,7 @@ def _record_of(left: Left) -> Record:
 
 def _written(row: Checked, left: Left, keep_columns: tuple[str, ...]) -> dict[str, Json]:
     place = {name: getattr(left, name) for name in ("source", "source_file", "source_line", "row", "code")}
-    kept = {column: row.meta[column] for column in keep_columns if column in row.meta}
+    kept = {column: row.meta[column] for column in kept_annotations(row, keep_columns)}
     return {**kept, **write_record(row, DIALECT), "replayed": {**place, "repairs": row.meta.get("repairs", [])}}
 
 

@@ -15,6 +15,7 @@ from turnmill.dialects import Mapping, Reading, convert, dialects
 from turnmill.dialects.canonical import ALWAYS_KEPT
 from turnmill.dialects.detect import TEXT, Detected, detect
 from turnmill.errors import Rejected, UsageError
+from turnmill.files.foreign import FIRST_RECORDS, refuse_other_formats
 from turnmill.files.plan import SHARD_BYTES, plan
 from turnmill.files.read import records
 from turnmill.files.record import Shard, SourcePlan
@@ -120,6 +121,8 @@ def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
     names: dict[str, Shard] = {}
     for shard in found.shards:
         names.setdefault(shard.name, shard)
+    for shard in names.values():
+        refuse_other_formats(shard, list(islice(records(shard, read), min(shard.rows, FIRST_RECORDS))))
     if source.dialect != "auto" or source.mode == TEXT:
         given = TEXT if source.mode == TEXT else source.dialect
         dialects.get(given)

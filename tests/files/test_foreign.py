@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import shlex
 import subprocess
 import sys
@@ -25,6 +26,12 @@ def test_a_file_that_is_no_json_is_one_error(turnmill, write, text, said):
         assert (answer.code, answer.out) == (2, "")
         assert said in answer.err
         assert "expected JSON lines" in answer.err
+
+
+def test_a_compressed_table_is_unpacked_on_the_way(turnmill, tmp_path):
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(CSV.encode()))
+    assert f"<(gzip -dc {path}) > t.jsonl" in turnmill("check", path).next_step
 
 
 def test_what_it_says_to_type_converts_it(turnmill, write, tmp_path):

@@ -31,7 +31,7 @@ def refuse_other_formats(shard: Shard, first: Sequence[Record]) -> None:
     """
     lines = [record.raw.decode("utf-8", "replace").strip() for record in first]
     is_json = any(record.fault is None or record.fault.code != "invalid-json" for record in first)
-    if shard.layout != "lines" or len(lines) < 2 or is_json or any(line.startswith(JSON_BEGINS) for line in lines):
+    if len(lines) < 2 or is_json or any(line.startswith(JSON_BEGINS) for line in lines):
         return
     wanted = "expected JSON lines, a JSON array or Parquet"
     separator = next((one for one in SEPARATORS if _is_table(lines, one)), None)
@@ -40,7 +40,9 @@ def refuse_other_formats(shard: Shard, first: Sequence[Record]) -> None:
         program = shell_word(CONVERT.format(delimiter))
         message = f"{shard.name} looks like {SEPARATORS[separator]}: it begins with {quote(lines[0], 60)}; {wanted}"
         target = shell_word(f"{shard.name.rpartition('/')[2].partition('.')[0]}.jsonl")
-        raise UsageError(message, next_step=f"python -c {program} {shell_word(shard.path)} > {target}")
+        unpack = {"none": "", "gzip": "gzip -dc", "zstd": "zstd -dc"}[shard.compression]
+        path = f"<({unpack} {shell_word(shard.path)})" if unpack else shell_word(shard.path)
+        raise UsageError(message, next_step=f"python -c {program} {path} > {target}")
     if len(lines) == FIRST_RECORDS:
         message = f"{shard.name} looks like plain text: it begins with {quote(lines[0], 60)}; {wanted}"
         raise UsageError(message, next_step=f"head -n 5 {shell_word(shard.path)}")

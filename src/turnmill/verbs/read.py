@@ -121,7 +121,7 @@ def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
     names: dict[str, Shard] = {}
     for shard in found.shards:
         names.setdefault(shard.name, shard)
-    for shard in names.values():
+    for shard in (shard for shard in names.values() if shard.layout == "lines"):
         refuse_other_formats(shard, list(islice(records(shard, read), min(shard.rows, FIRST_RECORDS))))
     if source.dialect != "auto" or source.mode == TEXT:
         given = TEXT if source.mode == TEXT else source.dialect

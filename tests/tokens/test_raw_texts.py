@@ -47,7 +47,8 @@ class Line:
     def __init__(self, name: str) -> None:
         self.tokenizer, bos, self.eos = TOKENIZERS[name]
         added = [(token.content, token.special) for token in self.tokenizer.get_added_tokens_decoder().values()]
-        self.renderer = Renderer(TEMPLATE, {}, ["<|im_end|>"], added, around=Around(bos, self.eos))
+        self.renderer = Renderer(TEMPLATE, {}, ["<|im_end|>"], added)
+        self.renderer.around = Around(bos, self.eos)
         self.tokenizing = Tokenizing(Encoder(self.tokenizer, self.renderer.probe.markers.control))
 
     def row(self, text: str, policy: str | None = None, loss: Loss | None = None) -> Row:
@@ -144,7 +145,8 @@ def test_offsets_cover_the_text_with_its_tokens():
 
 
 def test_a_model_without_an_end_token_cannot_take_raw_texts():
-    renderer = Renderer(TEMPLATE, {}, ["<|im_end|>"], around=Around("", None))
+    renderer = Renderer(TEMPLATE, {}, ["<|im_end|>"])
+    renderer.around = Around("", None)
     row = check(Conversation((Message("assistant", "x", "text", recorded=0),)))
     with pytest.raises(UsageError, match="no end token"):
         renderer.render(row)

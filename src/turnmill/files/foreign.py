@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from turnmill.errors import UsageError, quote, shell_word
 from turnmill.files.record import Record, Shard
+from turnmill.files.resolve import STDIN_NAME
 
 FIRST_RECORDS = 5
 """Records that are looked at; where one of them is JSON, or nearly, the file is, and each bad line is one bad row."""
@@ -41,7 +42,8 @@ def refuse_other_formats(shard: Shard, first: Sequence[Record]) -> None:
         message = f"{shard.name} looks like {SEPARATORS[separator]}: it begins with {quote(lines[0], 60)}; {wanted}"
         target = shell_word(f"{shard.name.rpartition('/')[2].partition('.')[0]}.jsonl")
         unpack = {"none": "", "gzip": "gzip -dc", "zstd": "zstd -dc"}[shard.compression]
-        path = f"<({unpack} {shell_word(shard.path)})" if unpack else shell_word(shard.path)
+        stored = "/dev/stdin" if shard.name == STDIN_NAME else shell_word(shard.path)
+        path = f"<({unpack} {stored})" if unpack else stored
         raise UsageError(message, next_step=f"python -c {program} {path} > {target}")
     if len(lines) == FIRST_RECORDS:
         message = f"{shard.name} looks like plain text: it begins with {quote(lines[0], 60)}; {wanted}"

@@ -279,11 +279,11 @@ class Rewrite(NodeTransformer):
 
     def visit_TemplateData(self, node: nodes.TemplateData) -> nodes.Node:
         """Template text is stamped."""
-        return _filter("_literal", nodes.Const(node.data)) if self._stamps else node
+        return filtered("_literal", nodes.Const(node.data)) if self._stamps else node
 
     def visit_Const(self, node: nodes.Const) -> nodes.Node:
         """A string constant is stamped."""
-        return _filter("_literal", node) if self._stamps and isinstance(node.value, str) else node
+        return filtered("_literal", node) if self._stamps and isinstance(node.value, str) else node
 
     def _unstamped(self, node: Any) -> Any:
         stamps, self._stamps = self._stamps, False
@@ -303,7 +303,7 @@ class Rewrite(NodeTransformer):
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         """`a ~ b` keeps origins and is bounded."""
         self.generic_visit(node)
-        return _filter("_concat", nodes.List(node.nodes, lineno=node.lineno))
+        return filtered("_concat", nodes.List(node.nodes, lineno=node.lineno))
 
     def visit_For(self, node: nodes.For) -> list[nodes.Node]:
         """A loop ticks, and says whose turn its body renders."""
@@ -323,12 +323,13 @@ class Rewrite(NodeTransformer):
         return [node, _statement("_assign", _loaded(node.target), node.lineno)]
 
 
-def _filter(name: str, value: nodes.Expr) -> nodes.Filter:
+def filtered(name: str, value: nodes.Expr) -> nodes.Filter:
+    """An expression put through a filter of our own."""
     return nodes.Filter(value, name, [], [], None, None, lineno=value.lineno)
 
 
 def _statement(name: str, value: nodes.Expr, line: int) -> nodes.ExprStmt:
-    return nodes.ExprStmt(_filter(name, value), lineno=line)
+    return nodes.ExprStmt(filtered(name, value), lineno=line)
 
 
 def _loaded(target: nodes.Node) -> nodes.Expr:

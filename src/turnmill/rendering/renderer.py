@@ -15,6 +15,7 @@ from turnmill.rendered import Rendered
 from turnmill.rendering.attribute import Attribution, check_order, spans_of
 from turnmill.rendering.control import ControlScan
 from turnmill.rendering.coverage import Said, check_coverage
+from turnmill.rendering.fill import Fills
 from turnmill.rendering.form import Written
 from turnmill.rendering.probe import Probe, probe
 from turnmill.rendering.raw_text import NOTHING, Around, render_raw_text
@@ -31,11 +32,13 @@ class Renderer:
         added: (text, special) of each added token of the tokenizer; None without one.
         options: the `render` section.
         name: what to call the template in messages.
-        around: the tokens around a raw text.
+        accelerate: replay recorded renders for conversations of one shape.
 
     Attributes:
         probe: what was learned of the template.
+        around: the tokens around a raw text; a model sets them.
         counts: `render/<what>` and `tokenize/<what>` → how often, over all rows so far.
+        fills: the recorded renders; None where none are replayed.
 
     Raises:
         UsageError: the template cannot be used; the message names it and the mend.
@@ -49,14 +52,16 @@ class Renderer:
         added: Iterable[tuple[str, bool]] | None = None,
         options: Render | None = None,
         name: str = "chat template",
-        around: Around = NOTHING,
+        *,
+        accelerate: bool = True,
     ) -> None:
         self.options = options or Render()
         self.template = Template(source, special_tokens, self.options.date, name)
         self.probe: Probe = probe(self.template, stops, added)
         self.counts: Counter[str] = Counter()
         self._scan = ControlScan(self.probe.markers.control)
-        self._around = around
+        self.around: Around = NOTHING
+        self.fills = Fills(self.template, self.probe.form) if accelerate else None
         self._prompts: dict[tuple[str, bool, str], str] = {}
 
     def kwargs_of(self, conversation: Conversation, source_kwargs: Mapping[str, Json] | None = None) -> dict[str, Json]:
@@ -89,24 +94,32 @@ class Renderer:
             Rejected: the template cannot say the row, or content holds control tokens under `reject`.
         """
         if conversation.is_raw_text:
-            return render_raw_text(conversation, self._around, self._scan, control_tokens, self.counts)
+            return render_raw_text(conversation, self.around, self._scan, control_tokens, self.counts)
         self._scan.check_unescapable(conversation)
         kwargs = self.kwargs_of(conversation, source_kwargs)
-        dialog = self.template.tracked(conversation, self.probe.form, kwargs)
+        dialog, rendered = self._filled(conversation, kwargs)
         counts = Counter(dialog.counts)
-        check_order(dialog.segments, dialog.written.entries)
         said = Said(dialog.text, dialog.segments)
         check_coverage(conversation, dialog.written, self.probe.form, said, counts)
-        rendered = self._attributed(conversation, dialog, kwargs, counts)
+        rendered = msgspec.structs.replace(rendered, control_hits=self._scan.hits(dialog.text, dialog.segments))
         rendered = self._controlled(rendered, control_tokens or self.options.control_tokens, counts)
         self.counts += counts
         return rendered
 
-    def _attributed(
-        self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json], counts: Counter[str]
-    ) -> Rendered:
+    def _filled(self, conversation: Conversation, kwargs: Mapping[str, Json]) -> tuple[Dialog, Rendered]:
+        if self.fills is None:
+            return self._rendered(conversation, kwargs)
+        return self.fills.render(conversation, kwargs, lambda: self._rendered(conversation, kwargs))
+
+    def _rendered(self, conversation: Conversation, kwargs: Mapping[str, Json]) -> tuple[Dialog, Rendered]:
+        """The render by the template itself."""
+        dialog = self.template.tracked(conversation, self.probe.form, kwargs)
+        check_order(dialog.segments, dialog.written.entries)
+        return dialog, self._attributed(conversation, dialog, kwargs)
+
+    def _attributed(self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json]) -> Rendered:
         markers, entries = self.probe.markers, dialog.written.entries
-        attribution = Attribution(dialog.text, dialog.segments, entries, markers, counts)
+        attribution = Attribution(dialog.text, dialog.segments, entries, markers, dialog.counts)
         text, parts = dialog.text, attribution.parts
         last = len(entries) - 1
         if self._wants_stop(attribution, entries[last].role, last):
@@ -114,14 +127,14 @@ class Renderer:
             if stop:
                 parts = [*parts, (len(text), len(text) + len(stop), entries[last].messages[-1], "stop")]
                 text += stop
-                counts["render/stop-added"] += 1
+                dialog.counts["render/stop-added"] += 1
         openings = _openings(dialog)
         ends = tuple(
             self._prompt_end(conversation, dialog.written, entry, openings.get(entry), attribution.starts, kwargs)
             for entry, item in enumerate(entries)
             if item.role == "assistant"
         )
-        return Rendered(text, spans_of(conversation, parts), ends, self._scan.hits(dialog.text, dialog.segments))
+        return Rendered(text, spans_of(conversation, parts), ends)
 
     def _wants_stop(self, attribution: Attribution, role: str, entry: int) -> bool:
         return self.options.add_stop and role == "assistant" and not attribution.stops[entry]

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+import jinja2
 from jinja2 import TemplateSyntaxError, nodes
 from jinja2.exceptions import TemplateError
 
@@ -16,7 +17,9 @@ from turnmill.errors import Rejected, UsageError, quote
 from turnmill.rendering.environment import ChatEnvironment
 from turnmill.rendering.form import Form, Written, write
 from turnmill.rendering.limits import TemplateLimit
+from turnmill.rendering.recording import RecordingEnvironment, RecordingTrace
 from turnmill.rendering.segments import Emitted, Segment, segments_of
+from turnmill.rendering.steps import Recorder
 from turnmill.rendering.trace import Trace
 
 
@@ -28,6 +31,13 @@ class Dialog:
     segments: list[Segment]
     written: Written
     counts: Counter[str] = field(default_factory=Counter)
+
+
+class Recording(NamedTuple):
+    """A run on symbols."""
+
+    pieces: list[str]
+    recorder: Recorder
 
 
 class Template:
@@ -98,6 +108,23 @@ class Template:
         if text != self.plain(write(conversation, form, None, Counter()), kwargs, prompt=prompt):
             raise Rejected("render-differs", "the tracked text is not the template's own text; its spans are not known")
         return Dialog(text, segments_of(pieces, trace.origins, written.entries), written, counts)
+
+    def recorded(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> Recording:
+        """The run of a conversation's shape, for a row that `tracked` renders.
+
+        Raises:
+            Refused: the template does with content what cannot be recorded.
+        """
+        environment, template = self._recording
+        trace = RecordingTrace(conversation)
+        written = write(conversation, form, trace, Counter())
+        pieces = environment.render_pieces(template, self._variables(written, kwargs, prompt=False), trace)
+        return Recording(list(pieces), trace.recorder)
+
+    @cached_property
+    def _recording(self) -> tuple[RecordingEnvironment, jinja2.Template]:
+        environment = RecordingEnvironment(self.date)
+        return environment, environment.from_string(self.source)
 
     def generation_prompt(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> str:
         """What the template writes behind the conversation for the model to go on from."""

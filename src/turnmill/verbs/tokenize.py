@@ -90,7 +90,7 @@ class Line:
 
     def __init__(self, recipe: Recipe, *, accelerate: bool = False) -> None:
         self.model: LoadedModel = open_model(recipe.model)
-        self.renderer = renderer_of(self.model, recipe.render)
+        self.renderer = renderer_of(self.model, recipe.render, accelerate=accelerate)
         self.tokenizer = self.model.tokenizer()
         check_markers(self.tokenizer, self.renderer.probe, self.model.name)
         encoder = Encoder(self.tokenizer, self.renderer.probe.markers.control, accelerate=accelerate)
@@ -158,13 +158,14 @@ def recipe_of(config: Config, source: Source, max_tokens: int = 0) -> Recipe:
     )
 
 
-def renderer_of(model: LoadedModel, render: Render) -> Renderer:
+def renderer_of(model: LoadedModel, render: Render, *, accelerate: bool = False) -> Renderer:
     """The renderer of a model's template."""
     added = [(token.content, token.special) for token in model.added_tokens] if model.tokenizer_path else None
     name = f"the template of {model.name}"
+    renderer = Renderer(model.template, model.special_tokens, model.eos, added, render, name, accelerate=accelerate)
     end = model.end_token if model.tokenizer_path else model.end_token or ""
-    around = Around("".join(model.added_before), end)
-    return Renderer(model.template, model.special_tokens, model.eos, added, render, name, around)
+    renderer.around = Around("".join(model.added_before), end)
+    return renderer
 
 
 def max_tokens_of(options: Fit, model: LoadedModel) -> int:

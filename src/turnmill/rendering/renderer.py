@@ -18,6 +18,7 @@ from turnmill.rendering.coverage import check_coverage, said_of
 from turnmill.rendering.fill import Fills
 from turnmill.rendering.form import Written
 from turnmill.rendering.probe import Probe, probe
+from turnmill.rendering.raw_text import NOTHING, Around, render_raw_text
 from turnmill.rendering.template import Dialog, Template
 
 
@@ -35,6 +36,7 @@ class Renderer:
 
     Attributes:
         probe: what was learned of the template.
+        around: the tokens around a raw text; a model sets them.
         counts: `render/<what>` and `tokenize/<what>` → how often, over all rows so far.
         fills: the recorded renders; None where none are replayed.
 
@@ -58,6 +60,7 @@ class Renderer:
         self.probe: Probe = probe(self.template, stops, added)
         self.counts: Counter[str] = Counter()
         self._scan = ControlScan(self.probe.markers.control)
+        self.around: Around = NOTHING
         is_replayed = accelerate and self.probe.rung == "tracked"
         self.fills = Fills(self.template, self.probe.form) if is_replayed else None
         self._prompts: dict[tuple[str, bool, str], str] = {}
@@ -86,11 +89,13 @@ class Renderer:
         Args:
             conversation: the row.
             source_kwargs: template arguments of the row's source.
-            control_tokens: the source's policy, over `render.control_tokens`.
+            control_tokens: the source's policy, over `render.control_tokens`; a raw text has no other.
 
         Raises:
             Rejected: the template cannot say the row, or content holds control tokens under `reject`.
         """
+        if conversation.is_raw_text:
+            return render_raw_text(conversation, self.around, self._scan, control_tokens, self.counts)
         policy = control_tokens or self.options.control_tokens
         self._scan.check_unescapable(conversation, with_content=self.probe.rung != "tracked" and policy != "keep")
         kwargs = self.kwargs_of(conversation, source_kwargs)

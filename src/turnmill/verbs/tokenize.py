@@ -20,10 +20,11 @@ from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render, Source
 from turnmill.rendered import Example, Rendered
+from turnmill.rendering.raw_text import Around
 from turnmill.rendering.renderer import Renderer
 from turnmill.steps.shards import ShardResult
 from turnmill.tokens.encode import Encoder
-from turnmill.tokens.fit import Part, fit
+from turnmill.tokens.fit import Part, chunks, fit
 from turnmill.tokens.markers import check_markers
 from turnmill.tokens.tokenize import Row, Tokenizing
 from turnmill.verbs.check import left_writer
@@ -148,6 +149,8 @@ class Line:
     def _fit(self, made: Made, example: Example | Rejected, recipe: Recipe) -> Made:
         if isinstance(example, Rejected):
             return made._replace(fault=example, stage="tokenize")
+        if made.conversation.is_raw_text:
+            return made._replace(parts=chunks(example, recipe.max_tokens, self._fitted))
         only_last = recipe.loss.turns == "last"
         try:
             parts = fit(example, recipe.fit, recipe.max_tokens, only_last=only_last, counts=self._fitted)
@@ -158,14 +161,15 @@ class Line:
 
 def recipe_of(config: Config, source: Source, max_tokens: int = 0) -> Recipe:
     """How a source's rows become examples; `max_tokens` is 0 until a model is open."""
+    own = config.of(source)
     return Recipe(
         model=config.model,
-        render=config.render,
-        loss=config.loss_of(source),
-        fit=config.fit,
+        render=own.render,
+        loss=own.loss,
+        fit=own.fit,
         max_tokens=max_tokens,
         template_kwargs=source.template_kwargs,
-        control_tokens=source.control_tokens,
+        control_tokens=source.control_tokens or source.render.get("control_tokens"),
     )
 
 
@@ -173,7 +177,10 @@ def renderer_of(model: LoadedModel, render: Render, *, accelerate: bool = False)
     """The renderer of a model's template."""
     added = [(token.content, token.special) for token in model.added_tokens] if model.tokenizer_path else None
     name = f"the template of {model.name}"
-    return Renderer(model.template, model.special_tokens, model.eos, added, render, name, accelerate=accelerate)
+    renderer = Renderer(model.template, model.special_tokens, model.eos, added, render, name, accelerate=accelerate)
+    end = model.end_token if model.tokenizer_path else model.end_token or ""
+    renderer.around = Around("".join(model.added_before), end)
+    return renderer
 
 
 def max_tokens_of(options: Fit, model: LoadedModel) -> int:

@@ -35,8 +35,17 @@ REMOVED_GLOBALS = ("lipsum",)
 """What draws unseeded randomness: a template that uses it cannot be rendered twice alike."""
 
 
+class Generated(str):
+    """What a `generation` tag of a plain render holds."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self
+
+
 class GenerationTag(Extension):
-    """`{% generation %}…{% endgeneration %}`: renders its body."""
+    """`{% generation %}…{% endgeneration %}`: renders its body, and knows it again in a plain render."""
 
     tags = {"generation"}  # noqa: RUF012  # jinja's own type
 
@@ -47,7 +56,8 @@ class GenerationTag(Extension):
         return nodes.CallBlock(self.call_method("_body"), [], [], body).set_lineno(line)
 
     def _body(self, caller: Callable[[], str]) -> str:
-        return caller()
+        body = caller()
+        return body if isinstance(body, Tracked) else Generated(body)
 
 
 class TemplateDict:

@@ -14,10 +14,11 @@ from turnmill.options import Render
 from turnmill.rendered import Rendered
 from turnmill.rendering.attribute import Attribution, check_order, spans_of
 from turnmill.rendering.control import ControlScan
-from turnmill.rendering.coverage import Said, check_coverage
+from turnmill.rendering.coverage import check_coverage, said_of
 from turnmill.rendering.fill import Fills
 from turnmill.rendering.form import Written
 from turnmill.rendering.probe import Probe, probe
+from turnmill.rendering.raw_text import NOTHING, Around, render_raw_text
 from turnmill.rendering.template import Dialog, Template
 
 
@@ -35,6 +36,7 @@ class Renderer:
 
     Attributes:
         probe: what was learned of the template.
+        around: the tokens around a raw text; a model sets them.
         counts: `render/<what>` and `tokenize/<what>` → how often, over all rows so far.
         fills: the recorded renders; None where none are replayed.
 
@@ -58,7 +60,9 @@ class Renderer:
         self.probe: Probe = probe(self.template, stops, added)
         self.counts: Counter[str] = Counter()
         self._scan = ControlScan(self.probe.markers.control)
-        self.fills = Fills(self.template, self.probe.form) if accelerate else None
+        self.around: Around = NOTHING
+        is_replayed = accelerate and self.probe.rung == "tracked"
+        self.fills = Fills(self.template, self.probe.form) if is_replayed else None
         self._prompts: dict[tuple[str, bool, str], str] = {}
 
     def kwargs_of(self, conversation: Conversation, source_kwargs: Mapping[str, Json] | None = None) -> dict[str, Json]:
@@ -85,19 +89,24 @@ class Renderer:
         Args:
             conversation: the row.
             source_kwargs: template arguments of the row's source.
-            control_tokens: the source's policy, over `render.control_tokens`.
+            control_tokens: the source's policy, over `render.control_tokens`; a raw text has no other.
 
         Raises:
             Rejected: the template cannot say the row, or content holds control tokens under `reject`.
         """
-        self._scan.check_unescapable(conversation)
+        if conversation.is_raw_text:
+            return render_raw_text(conversation, self.around, self._scan, control_tokens, self.counts)
+        policy = control_tokens or self.options.control_tokens
+        self._scan.check_unescapable(conversation, with_content=self.probe.rung != "tracked" and policy != "keep")
         kwargs = self.kwargs_of(conversation, source_kwargs)
         dialog, rendered = self._filled(conversation, kwargs)
         counts = Counter(dialog.counts)
-        said = Said(dialog.text, dialog.segments)
+        turns = dialog.written if dialog.is_coarse else None
+        said = said_of(conversation, dialog.text, dialog.segments, turns)
         check_coverage(conversation, dialog.written, self.probe.form, said, counts)
-        rendered = msgspec.structs.replace(rendered, control_hits=self._scan.hits(dialog.text, dialog.segments))
-        rendered = self._controlled(rendered, control_tokens or self.options.control_tokens, counts)
+        if not dialog.is_coarse:
+            rendered = msgspec.structs.replace(rendered, control_hits=self._scan.hits(dialog.text, dialog.segments))
+        rendered = self._controlled(rendered, policy, counts)
         self.counts += counts
         return rendered
 
@@ -108,7 +117,8 @@ class Renderer:
 
     def _rendered(self, conversation: Conversation, kwargs: Mapping[str, Json]) -> tuple[Dialog, Rendered]:
         """The render by the template itself."""
-        dialog = self.template.tracked(conversation, self.probe.form, kwargs)
+        probe = self.probe
+        dialog = self.template.dialog(conversation, probe.form, kwargs, probe.rung, probe.markers.stops)
         check_order(dialog.segments, dialog.written.entries)
         return dialog, self._attributed(conversation, dialog, kwargs)
 

@@ -98,7 +98,7 @@ class SymbolDict(dict[str, Any], Symbolic):
     def __eq__(self, other: object) -> bool:
         refuse("an object of content is compared")
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # as of any dict or list
 
 
 class SymbolList(list[Any], Symbolic):
@@ -131,4 +131,4 @@ class SymbolList(list[Any], Symbolic):
     def __eq__(self, other: object) -> bool:
         refuse("a list of content is compared")
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]  # as of any dict or list

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from jinja2.exceptions import TemplateError
 
 from turnmill.conversation import Conversation, Json
 from turnmill.errors import Rejected, UsageError, quote
+from turnmill.rendering.coarse import Rung, coarse_segments
 from turnmill.rendering.environment import ChatEnvironment
 from turnmill.rendering.form import Form, Written, write
 from turnmill.rendering.limits import TemplateLimit
@@ -31,6 +32,8 @@ class Dialog:
     segments: list[Segment]
     written: Written
     counts: Counter[str] = field(default_factory=Counter)
+    is_coarse: bool = False
+    """Only turns are told apart: a turn's text is one field."""
 
 
 class Recording(NamedTuple):
@@ -83,9 +86,18 @@ class Template:
 
     def plain(self, written: Written, kwargs: Mapping[str, Json], *, prompt: bool = False) -> str:
         """The text as transformers gives it, without origins."""
-        pieces = self._plain.render_pieces(self._plain_template, self._variables(written, kwargs, prompt), Trace())
+        return "".join(self.plain_pieces(written, kwargs, prompt=prompt))
+
+    def plain_pieces(self, written: Written, kwargs: Mapping[str, Json], *, prompt: bool = False) -> list[str]:
+        """The plain text piece by piece, what generation tags hold as `Generated`.
+
+        Raises:
+            Rejected: the template refuses the row, or goes over a bound.
+        """
         with _row_faults():
-            return "".join(pieces)
+            return list(
+                self._plain.render_pieces(self._plain_template, self._variables(written, kwargs, prompt), Trace())
+            )
 
     def tracked(
         self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json], *, prompt: bool = False
@@ -108,6 +120,26 @@ class Template:
         if text != self.plain(write(conversation, form, None, Counter()), kwargs, prompt=prompt):
             raise Rejected("render-differs", "the tracked text is not the template's own text; its spans are not known")
         return Dialog(text, segments_of(pieces, trace.origins, written.entries), written, counts)
+
+    def dialog(
+        self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json], rung: Rung, stops: Sequence[str]
+    ) -> Dialog:
+        """The text with its segments, found in the way of a rung.
+
+        Args:
+            conversation: the row.
+            form: how it is written for the template.
+            kwargs: template arguments.
+            rung: how spans are found.
+            stops: generation eos set.
+
+        Raises:
+            Rejected: the template cannot say the row, or its spans are not known.
+        """
+        if rung == "tracked":
+            return self.tracked(conversation, form, kwargs)
+        text, segments, written = coarse_segments(self, rung, stops, conversation, form, kwargs)
+        return Dialog(text, segments, written, is_coarse=True)
 
     def recorded(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> Recording:
         """The run of a conversation's shape, for a row that `tracked` renders.

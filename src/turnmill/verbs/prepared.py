@@ -117,7 +117,7 @@ def about(plan: Plan, prepared: Prepared, answer: dict[str, Json]) -> dict[str, 
         "eos_origin": plan.model.eos_origin,
         "says": {verdict.name: verdict.said or verdict.why for verdict in probe.verdicts},
     }
-    weighted = prepared.pack.results[0].extra["weighted"]
+    weighted = any(result.extra["weighted"] for result in prepared.pack.results)
     return {
         "kind": KIND,
         "fingerprint": prepared.pack.step.fingerprint,

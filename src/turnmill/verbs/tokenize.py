@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from turnmill.conversation import Checked
-from turnmill.errors import Rejected
+from turnmill.errors import Rejected, UsageError
 from turnmill.files.canonical import readmit, schema
 from turnmill.files.examples import ExampleWriter
 from turnmill.files.quarantine import from_conversation
@@ -20,10 +20,11 @@ from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render, Source
 from turnmill.rendered import Example, Rendered
+from turnmill.rendering.raw_text import Around
 from turnmill.rendering.renderer import Renderer
 from turnmill.steps.shards import ShardResult
 from turnmill.tokens.encode import Encoder
-from turnmill.tokens.fit import Part, fit
+from turnmill.tokens.fit import Part, chunks, fit
 from turnmill.tokens.markers import check_markers
 from turnmill.tokens.tokenize import Row, Tokenizing
 from turnmill.verbs.check import left_writer
@@ -114,6 +115,7 @@ class Line:
             recipe: of their source.
             ids: theirs, where they are stored beside them; they cost a hash each.
         """
+        self._check_kinds(recipe.loss)
         rendered = [self._rendered(row, recipe) for row in rows]
         good = [
             Row(row_id, made.conversation, made.rendered, recipe.loss)
@@ -124,6 +126,20 @@ class Line:
         for made in rendered:
             yield made if made.rendered is None else self._fit(made, next(examples), recipe)
 
+    def _check_kinds(self, loss: Loss) -> None:
+        """Refuse to pick spans by kinds that are not known.
+
+        Raises:
+            UsageError: the template's turns are only known as a whole.
+        """
+        if self.renderer.probe.rung != "tracked" and (loss.observations or not loss.reasoning):
+            option = "loss.observations" if loss.observations else "loss.reasoning"
+            raise UsageError(
+                f"{option} picks parts of a turn, but who wrote which part is not known with the template of "
+                f"{self.model.name}: its text cannot be tracked",
+                next_step="--template chatml",
+            )
+
     def _rendered(self, row: Checked, recipe: Recipe) -> Made:
         try:
             return Made(row, self.renderer.render(row, recipe.template_kwargs, recipe.control_tokens))
@@ -133,6 +149,8 @@ class Line:
     def _fit(self, made: Made, example: Example | Rejected, recipe: Recipe) -> Made:
         if isinstance(example, Rejected):
             return made._replace(fault=example, stage="tokenize")
+        if made.conversation.is_raw_text:
+            return made._replace(parts=chunks(example, recipe.max_tokens, self._fitted))
         only_last = recipe.loss.turns == "last"
         try:
             parts = fit(example, recipe.fit, recipe.max_tokens, only_last=only_last, counts=self._fitted)
@@ -143,14 +161,15 @@ class Line:
 
 def recipe_of(config: Config, source: Source, max_tokens: int = 0) -> Recipe:
     """How a source's rows become examples; `max_tokens` is 0 until a model is open."""
+    own = config.of(source)
     return Recipe(
         model=config.model,
-        render=config.render,
-        loss=config.loss_of(source),
-        fit=config.fit,
+        render=own.render,
+        loss=own.loss,
+        fit=own.fit,
         max_tokens=max_tokens,
         template_kwargs=source.template_kwargs,
-        control_tokens=source.control_tokens,
+        control_tokens=source.control_tokens or source.render.get("control_tokens"),
     )
 
 
@@ -158,7 +177,10 @@ def renderer_of(model: LoadedModel, render: Render, *, accelerate: bool = False)
     """The renderer of a model's template."""
     added = [(token.content, token.special) for token in model.added_tokens] if model.tokenizer_path else None
     name = f"the template of {model.name}"
-    return Renderer(model.template, model.special_tokens, model.eos, added, render, name, accelerate=accelerate)
+    renderer = Renderer(model.template, model.special_tokens, model.eos, added, render, name, accelerate=accelerate)
+    end = model.end_token if model.tokenizer_path else model.end_token or ""
+    renderer.around = Around("".join(model.added_before), end)
+    return renderer
 
 
 def max_tokens_of(options: Fit, model: LoadedModel) -> int:

@@ -34,7 +34,7 @@ def test_every_token_has_its_place(nfc, parts):
 
 
 TOKENIZERS = {nfc: byte_level(nfc=nfc) for nfc in (False, True)}
-ENCODERS = {nfc: Encoder(tokenizer, MARKERS) for nfc, tokenizer in TOKENIZERS.items()}
+ENCODERS = {nfc: Encoder(tokenizer, MARKERS, accelerate=True) for nfc, tokenizer in TOKENIZERS.items()}
 
 
 @given(parts=TEXT)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Regex, Tokenizer, pre_tokenizers
 
 from tokenizers_of_tests import MARKERS, byte_level, word_piece_like
-from turnmill.tokens import encode
+from turnmill.tokens import accelerators, encode
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.words import Memory, is_wordwise, words_of
 
@@ -149,12 +149,15 @@ def test_a_memory_forgets_before_it_grows_too_large(monkeypatch):
 
 def test_words_that_prove_wrong_are_given_up(monkeypatch):
     monkeypatch.setattr(encode, "CONFIRM_EVERY", 1)
+    monkeypatch.setattr(accelerators, "find_spec", lambda _: None)
     tokenizer = byte_level()
-    encoder = Encoder(tokenizer, MARKERS)
+    encoder = Encoder(tokenizer, MARKERS, accelerate=True)
     encoder.whole(["a quick fox"])
-    encoder._words._after_space["quick"] = encoder._words._after_space["fox"]
+    encoder._fast._after_space["quick"] = encoder._fast._after_space["fox"]
+    assert encoder.way == "words"
     assert encoder.whole(["a quick fox"])[0].ids.tolist() == tokenizer.encode("a quick fox").ids
-    assert encoder.counts["tokenize/words-distrusted"] == 1
+    assert encoder.counts["tokenize/fast-distrusted"] == 1
+    assert encoder.way == "tokenizers"
 
 
 @given(parts=TEXT)

@@ -80,6 +80,8 @@ class Words:
         stored: the tokenizer as its JSON says; `is_wordwise` holds.
     """
 
+    name = "words"
+
     def __init__(self, make: Any, stored: dict[str, Any]) -> None:
         level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
         bare = {**stored, "added_tokens": [], "normalizer": None, "post_processor": None, "pre_tokenizer": level}

@@ -1,0 +1,88 @@
+"""Faster ways to a tokenizer's ids, each taken only where it has been proven to give the same ones."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnmill.tokens.words import PROBE_ALPHABET, words_of
+
+PROBES = 500
+"""Random texts on which a foreign tokenizer must give the same ids."""
+
+
+class Accelerator(Protocol):
+    """Gives a tokenizer's ids, or none."""
+
+    name: str
+
+    def encode(self, text: str) -> NDArray[np.int32] | None:
+        """The ids of a text, (tokens,); None where the tokenizer itself must be asked."""
+
+
+class Fastokens:
+    """The `fastokens` package (`pip install 'turnmill[fast]'`).
+
+    Args:
+        stored: the tokenizer as its JSON says, without a post-processor.
+    """
+
+    name = "fastokens"
+
+    def __init__(self, stored: dict[str, Any]) -> None:
+        import fastokens  # type: ignore[import-untyped]  # it has none
+
+        self._tokenizer = fastokens.Tokenizer.from_json_str(json.dumps(stored))
+
+    def encode(self, text: str) -> NDArray[np.int32]:
+        """The ids of a text, (tokens,)."""
+        return np.array(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+
+
+def accelerator_of(tokenizer: Any, stored: dict[str, Any]) -> Accelerator | None:
+    """The fastest way that gives the tokenizer's ids on random texts.
+
+    Args:
+        tokenizer: what `stored` makes.
+        stored: a byte-level tokenizer as its JSON says, without a post-processor.
+    """
+    if find_spec("fastokens") is not None and (found := _fastokens(stored)) and is_sound(found, tokenizer, stored):
+        return found
+    return words_of(type(tokenizer), stored)
+
+
+def _fastokens(stored: dict[str, Any]) -> Accelerator | None:
+    try:
+        return Fastokens(stored)
+    except Exception:  # it says in its own ways that it cannot read a tokenizer
+        return None
+
+
+def is_sound(accelerator: Accelerator, tokenizer: Any, stored: dict[str, Any]) -> bool:
+    """Whether it gives the tokenizer's ids on random texts; the same texts every time."""
+    texts = list(_probe_texts([token["content"] for token in stored["added_tokens"]]))
+    found = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+    return all(_gives(accelerator, text, wanted.ids) for text, wanted in zip(texts, found, strict=True))
+
+
+def _gives(accelerator: Accelerator, text: str, ids: Sequence[int]) -> bool:
+    given = accelerator.encode(text)
+    return given is None or given.tolist() == ids
+
+
+def _probe_texts(added: Sequence[str]) -> Iterator[str]:
+    """Texts of all sorts of letters, of added tokens and their beginnings, and of characters drawn at random."""
+    draw = random.Random(0)
+    for _ in range(PROBES):
+        bits = draw.choices(PROBE_ALPHABET, k=draw.randint(0, 30))
+        bits += [token[: draw.choice([len(token), 3])] for token in draw.sample(added, min(2, len(added)))]
+        bits += [chr(draw.choice([draw.randint(32, 0xD7FF), draw.randint(0xE000, 0x10FFFF)])) for _ in range(3)]
+        bits += [draw.choice(PROBE_ALPHABET) * draw.randint(1, 40)]
+        draw.shuffle(bits)
+        yield "".join(bits)

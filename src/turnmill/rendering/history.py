@@ -162,18 +162,16 @@ class History:
         held: dict[int, View] = {}
         open_turns = set(turns)
         while open_turns:
-            end = max(open_turns)
-            view = View(row, whole, frozenset()) if end == last else self._view(row, end, kwargs, control_tokens)
-            if view is None:  # the template cannot end there: the turn stays where the final render has it
-                end, view = last, held.get(last, View(row, whole, frozenset()))
-                found = {max(open_turns): contexts[max(open_turns)]}
-            else:
-                candidates = [end] if mode == "per-turn" else sorted(open_turns)
-                found = self.contexts(view.conversation, view.rendered, kwargs, candidates)
-                found = {turn: context for turn, context in found.items() if context.is_right or turn == end}
-            held[end] = view._replace(turns=(view.turns or frozenset()) | set(found))
-            contexts |= found
-            open_turns -= set(found)
+            turn = max(open_turns)
+            view = View(row, whole, None) if turn == last else self._view(row, turn, kwargs, control_tokens)
+            wanted = [turn] if mode == "per-turn" else sorted(open_turns)
+            found = {} if view is None else self.contexts(view.conversation, view.rendered, kwargs, wanted)
+            right = {one: context for one, context in found.items() if context.is_right or mode == "per-turn"}
+            if view is None or turn not in right:  # no render mends it: it trains where the final render has it
+                right, turn, view = {turn: contexts[turn]}, last, View(row, whole, None)
+            held[turn] = view._replace(turns=frozenset(right) | (held[turn].turns or set() if turn in held else set()))
+            contexts |= right
+            open_turns -= set(right)
         return [held[end] for end in sorted(held)], contexts
 
     def _view(

@@ -88,7 +88,7 @@ def test_the_last_flag_of_a_field_wins() -> None:
     ("dotted", "text", "message"),
     [
         ("render.dat", "x", "--render.dat: unknown render field 'dat'. Did you mean 'date'? Known: add_stop"),
-        ("rendr.date", "x", "--rendr.date: unknown section 'rendr'. Did you mean 'render'? Known: check"),
+        ("rendr.date", "x", "--rendr.date: unknown section 'rendr'. Did you mean 'render'? Known: accelerate"),
         ("seed.x", "1", "--seed.x: seed is one value and has no fields"),
         ("seed", "x", "--seed: got 'x', expected a valid integer"),
         ("seed", "true", "--seed: got True, expected a valid integer"),
@@ -217,7 +217,7 @@ def test_help_lists_defaults_and_docstrings() -> None:
 
 def test_overrides_of_a_source_go_over_the_section(run_yaml: Path) -> None:
     config, _ = load(run_yaml, [("loss.reasoning", "false")])
-    loss = config.loss_of(config.sources[0])
+    loss = config.of(config.sources[0]).loss
     assert (loss.turns, loss.reasoning) == ("last", False)
 
 

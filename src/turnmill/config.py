@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from turnmill import options
+from turnmill.config_sources import merged, own_sections, with_own_sections
 from turnmill.config_tree import TreeOrigins, conformed, override, place_of
-from turnmill.conversation import canonical_json
+from turnmill.conversation import COLUMNS, canonical_json
 from turnmill.errors import UsageError, quote, redacted
-from turnmill.files.canonical import COLUMNS
 from turnmill.yaml_values import KeyPath, dump_yaml, load_yaml
 
 SCHEMA_COMMAND = "turnmill config schema"
@@ -72,13 +72,19 @@ class Config(BaseModel):
     pack: options.Pack = options.Pack()
     """How examples are laid into rows of `fit.max_tokens`."""
 
-    def loss_of(self, source: options.Source) -> options.Loss:
-        """The `loss` section with a source's overrides."""
-        return _validated({"loss": {**dataclasses.asdict(self.loss), **source.loss}}, {}).loss
+    def of(self, source: options.Source) -> Config:
+        """The config as it holds for one of its sources: the source's own options over those of the sections.
 
-    def health_of(self, source: options.Source) -> options.Health:
-        """The `health` section with a source's overrides."""
-        return _validated({"health": {**dataclasses.asdict(self.health), **source.health}}, {}).health
+        Raises:
+            UsageError: an option that is unknown, has a wrong value, or holds for all sources.
+        """
+        own = own_sections(source)
+        given = {name: merged(dataclasses.asdict(getattr(self, name)), own[name]) for name in own}
+        changed = _validated(given, {}) if given else self
+        update = {name: getattr(changed, name) for name in own}
+        if source.limit is not None:
+            update["limit"] = source.limit
+        return self.model_copy(update=update) if update else self
 
 
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -172,7 +178,8 @@ def effective_fingerprint(config: Config) -> str:
 
 def json_schema() -> dict[str, Any]:
     """JSON Schema of the config file; descriptions are the fields' docstrings."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Config.model_json_schema()}
+    schema = with_own_sections(Config.model_json_schema())
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def as_yaml(config: Config, origins: Origins | None = None) -> str:
@@ -193,7 +200,7 @@ def as_yaml(config: Config, origins: Origins | None = None) -> str:
 
 def field_help(sections: Sequence[str]) -> list[FieldHelp]:
     """The fields of some sections (none = all), in order, with default and docstring."""
-    schema = json_schema()
+    schema = Config.model_json_schema()
     rows: list[FieldHelp] = []
     for section in sections or Config.model_fields:
         declared = schema["properties"][section]
@@ -296,16 +303,30 @@ def _check_sources(config: Config, origins: TreeOrigins) -> None:
         if not source.name or seen.setdefault(source.name, number) != number:
             message = f"{place}: got {quote(source.name)}, expected a name that no other source has"
             raise UsageError(message, next_step=SHOW_COMMAND)
+        _check_mode(source, place_of(("sources", str(number), "mode"), origins))
         try:
-            config.loss_of(source)
-            config.health_of(source)
+            config.of(source)
         except UsageError as error:
             where = place_of(("sources", str(number)), origins)
             raise UsageError(f"{where}.{error.message}", next_step=error.next_step) from None
+        if source.limit is not None and source.limit < 1:
+            place = place_of(("sources", str(number), "limit"), origins)
+            raise UsageError(f"{place}: got {source.limit}, expected at least 1", next_step=SCHEMA_COMMAND)
+
+
+def _check_mode(source: options.Source, place: str) -> None:
+    """A mode and a dialect say the same."""
+    says_text = source.dialect == "text"
+    if source.mode is not None and source.dialect != "auto" and says_text != (source.mode == "text"):
+        fitting = "text or auto" if source.mode == "text" else "that of chats"
+        message = f"{place}: got {source.mode} beside the dialect {source.dialect!r}, expected {fitting}"
+        raise UsageError(message, next_step=SCHEMA_COMMAND)
 
 
 def _check_columns(columns: Sequence[str], place: str) -> None:
     """A kept column stands beside those of the canonical table, under a name of its own."""
+    if options.KEEP_ALL[0] in columns and len(columns) > 1:
+        raise UsageError(f"{place}: got all beside names, expected one or the other", next_step=SCHEMA_COMMAND)
     for column in columns:
         if column in COLUMNS or columns.count(column) > 1:
             message = f"{place}: got {quote(column)}, expected names that differ and are none of {', '.join(COLUMNS)}"

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 from turnmill.config_import import palingenesis
+from turnmill.config_sources import GLOBAL_SECTIONS, refusal
 from turnmill.errors import UnknownName, UsageError, quote
 from turnmill.yaml_values import KeyPath, load_yaml
 
@@ -148,6 +149,8 @@ def _unknown_field(key: str, parents: Sequence[str], section: Any) -> UsageError
     what = f"{parents[0].removesuffix('s')} field" if parents else "section"
     if parents and parents[0] != "sources":
         what = f"{parents[0]} field"
+    if parents and parents[0] == "sources" and key in GLOBAL_SECTIONS:
+        return refusal(key, GLOBAL_SECTIONS[key])
     ours = palingenesis.counterpart(".".join([*parents, key]))
     if ours is not None:
         return UsageError(f"unknown {what} {quote(key)}. Did you mean {ours!r}?", next_step="turnmill config schema")

@@ -9,7 +9,8 @@ import msgspec
 import xxhash
 
 Role = Literal["system", "developer", "user", "assistant", "tool"]
-Channel = Literal["analysis", "commentary", "final"]
+Channel = Literal["analysis", "commentary", "final", "text"]
+"""`text` is the one that no chat has: a raw text, which nobody asked for and no template writes."""
 Json = Any
 """A JSON value as `json.loads` gives it: dict, list, str, int, float, bool or None."""
 
@@ -19,6 +20,14 @@ NOT_RECORDED = -1
 FUNCTIONS = "functions."
 """Prefix of a tool's name where it speaks (`Message.name`) or is called (`Message.recipient`)."""
 
+PROVENANCE = ("source_file", "source_line", "row", "repairs")
+"""Keys of `Conversation.meta` that have their own columns; every other one is an annotation."""
+
+COLUMNS = (
+    "id", "messages", "source", "source_id", "chat_template_kwargs", "weights", "recorded", "verbatim", *PROVENANCE,
+)  # fmt: skip
+"""Columns of the canonical table in order; annotation columns follow."""
+
 
 class Message(msgspec.Struct, frozen=True):
     """One utterance: who says what, on which channel, to whom."""
@@ -27,7 +36,8 @@ class Message(msgspec.Struct, frozen=True):
     text: str
     """What is said. For a call: its arguments as JSON text, keys and numbers as recorded, `, ` and `: ` between."""
     channel: Channel | None = None
-    """Assistant: analysis (reasoning), commentary (text beside calls, and calls) or final. Tool: commentary."""
+    """Assistant: analysis (reasoning), commentary (text beside calls, and calls) or final. Tool: commentary.
+    Raw text: text."""
     name: str | None = None
     """Author's name as recorded; on a tool's result the function that speaks (`functions.x`)."""
     recipient: str | None = None
@@ -44,7 +54,7 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Conversation(msgspec.Struct, frozen=True):
-    """One row of chat data."""
+    """One row of chat data, or one raw text: a single assistant message on the channel `text`."""
 
     messages: tuple[Message, ...]
     tools: tuple[Json, ...] = ()
@@ -58,6 +68,11 @@ class Conversation(msgspec.Struct, frozen=True):
     """Recorded content by recorded index, where a think block was taken out of it."""
     meta: dict[str, Json] = {}
     """Provenance (`source_file`, `source_line`, `row`) and declared annotation columns."""
+
+    @property
+    def is_raw_text(self) -> bool:
+        """Whether this is a raw text and no chat: it is trained on as it stands, without a template."""
+        return len(self.messages) == 1 and self.messages[0].channel == "text"
 
     @property
     def id(self) -> str:

@@ -55,6 +55,12 @@ class LoadedModel:
     context_tokens: int | None = None
     """How many tokens the model can see, None where nothing says so."""
 
+    @property
+    def end_token(self) -> str | None:
+        """What a raw text ends with: `eos_token`, or the one token at which generation ends; None where neither is."""
+        named = self.special_tokens.get("eos_token")
+        return named or (next(iter(self.eos)) if len(self.eos) == 1 else None)
+
     @cached_property
     def tokenizer_sha256(self) -> str | None:
         """Hash of `tokenizer.json` and the declared tokens (64 hex digits), None for a bare template."""

@@ -13,6 +13,9 @@ from turnmill.rendered import Loss
 DEFAULT_THINK_TAGS = ("<think>", "[THINK]", "◁think▷", "<|start_think|>")
 """Openers of a leading think block in an assistant's text; the closer is derived from the opener."""
 
+KEEP_ALL = ("all",)
+"""`Read.keep_columns` that keeps every undeclared column."""
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -37,7 +40,8 @@ class Read:
     keep_prefix: bool = False
     """Keep the rows before the fault of a broken array or a truncated compressed file, without exit 3."""
     keep_columns: tuple[str, ...] = ()
-    """Columns of the records that are kept beside the conversation; none may be named as a column of ours is."""
+    """Columns of the records that are kept beside the conversation; none may be named as a column of ours is. `all`:
+    every one that no dialect takes, but for those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,9 @@ class Source:
     """Files, directories, globs or `-`."""
     dialect: str = "auto"
     """How its records say a chat (`turnmill list dialects`); `auto` looks at a sample of each file."""
+    mode: Literal["chat", "text"] | None = None
+    """`text`: its rows are raw texts (dialect `text`), trained on whole and without a template; `chat`: a file of raw
+    texts is refused. Not given: its dialect says it."""
     columns: dict[str, str] = field(default_factory=dict)
     """Our column → the record's."""
     tags: dict[str, str] = field(default_factory=dict)
@@ -86,12 +93,26 @@ class Source:
     """Mends made before its rows are checked, in order (`turnmill list repairs`); none is made unasked."""
     template_kwargs: dict[str, Any] = field(default_factory=dict)
     """Template arguments of rows that record none."""
-    loss: dict[str, Any] = field(default_factory=dict)
-    """Overrides of the `loss` section."""
     control_tokens: Literal["escape", "reject", "keep"] | None = None
-    """Override of `render.control_tokens`."""
+    """Override of `render.control_tokens`; raw texts that hold some are rejected without it."""
+    limit: int | None = None
+    """Override of `limit`."""
+    read: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `read` section, but for `keep_columns`."""
+    check: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `check` section."""
     health: dict[str, Any] = field(default_factory=dict)
     """Overrides of the `health` section."""
+    filter: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `filter` section."""
+    split: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `split` section, but for `per_source`."""
+    render: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `render` section."""
+    loss: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `loss` section."""
+    fit: dict[str, Any] = field(default_factory=dict)
+    """Overrides of the `fit` section, but for `max_tokens`."""
 
 
 PHRASE_LANGUAGES = ("de", "en", "es", "fr", "ja", "zh")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import xxhash
@@ -20,6 +20,9 @@ MAX_GROUP_SHARE = 0.01
 """A group of a larger share of the rows always trains: held out, it would be most of the evaluation."""
 
 KEY_SPACE = 2**64
+
+TOGETHER = -1
+"""In place of the number of a source, for those that are held out together."""
 
 
 class Sides(NamedTuple):
@@ -56,7 +59,12 @@ def normalised(text: str) -> str:
     return " ".join(folded.split())
 
 
-def split_rows(keys: Sequence[int] | NDArray[np.uint64], sources: Sequence[int], options: Split) -> Sides:
+def split_rows(
+    keys: Sequence[int] | NDArray[np.uint64],
+    sources: Sequence[int],
+    options: Split,
+    own: Mapping[int, Split] | None = None,
+) -> Sides:
     """Hold out whole groups: those whose key falls under `fraction`, or the lowest keys until `rows` are reached.
 
     A group's side under `fraction` depends on its key alone, so it never changes when rows are added (but for a
@@ -67,21 +75,24 @@ def split_rows(keys: Sequence[int] | NDArray[np.uint64], sources: Sequence[int],
         keys: `group_key` of every row.
         sources: number of every row's source.
         options: how much to hold out.
+        own: source → how much of it, where it says so for itself: then it holds out on its own.
 
     Raises:
         UsageError: both `fraction` and `rows` are given, or one is out of range.
     """
     import numpy as np
 
-    require_one_amount(options)
+    own = own or {}
+    for given in (options, *own.values()):
+        require_one_amount(given)
     row_keys = np.asarray(keys, dtype=np.uint64)
     row_sources = np.asarray(sources, dtype=np.int64)
     if not options.per_source:
-        row_sources = np.zeros_like(row_sources)
+        row_sources = np.where(np.isin(row_sources, list(own)), row_sources, TOGETHER)
     held: set[int] = set()
     oversized: dict[int, int] = {}
     for source in np.unique(row_sources):
-        chosen, large = _choose_groups(row_keys[row_sources == source], options)
+        chosen, large = _choose_groups(row_keys[row_sources == source], own.get(int(source), options))
         held |= chosen
         for key, rows in large.items():
             oversized[key] = oversized.get(key, 0) + rows

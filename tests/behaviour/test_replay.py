@@ -64,7 +64,7 @@ def test_under_the_same_options_every_row_leaves_again(replayed) -> None:
         (["--repairs", "coerce-scalars"], "non-string-content", "42"),
         (["--sources.rows.repairs", "[coerce-scalars]"], "non-string-content", "42"),
         (["--repairs", "replace-surrogates"], "lone-surrogate", "ok"),
-        (["--check.invalid_tool_call", "retain"], "tool-undefined", None),
+        (["--check.invalid_tool_call", "retain"], "tool-undefined", '{"n": 1}'),
         (["--sources.rows.roles", "{bing: user}"], "unknown-speaker", "ho"),
     ],
 )
@@ -72,8 +72,8 @@ def test_what_passes_now_is_written(replayed, options, code, content) -> None:
     answer, written = replayed(*options)
     assert answer["passes"] == 1
     assert answer["codes"][code] == {"passes": 1}
-    assert written[0]["messages"][-1]["content"] == content
-    assert written[0]["replayed"]["code"] == code
+    assert written[0]["messages"][-1]["content"][0]["text"] == content
+    assert json.loads(written[0]["replayed"])["code"] == code
 
 
 def test_a_row_may_leave_with_another_code(replayed) -> None:
@@ -91,9 +91,24 @@ def test_what_is_written_is_a_source_of_its_own(replayed, turnmill, tmp_path) ->
         [["user", "x \ufffd y"], ["final", "ok"]],
         [["user", "hi"], ["final", "ho"]],
     ]
-    assert [row["topic"] for row in written if "topic" in row] == ["greeting"]
+    assert [row["topic"] for row in written if "topic" in row] == ['"greeting"']
     place = {"source": "rows", "source_file": "rows.jsonl", "source_line": 21, "row": 20}
-    assert written[0]["replayed"] == {**place, "code": CODES[0], "repairs": ["drop-trailing-user"]}
+    assert json.loads(written[0]["replayed"]) == {**place, "code": CODES[0], "repairs": ["drop-trailing-user"]}
+
+
+def test_the_recorded_content_of_think_blocks_is_kept(replayed) -> None:
+    _, written = replayed("--repairs", "drop-trailing-user")
+    assert json.loads(written[0]["verbatim"]) == {"1": LEFT[0]["messages"][1]["content"]}
+
+
+def test_raw_texts_and_chats_are_replayed_into_one_file(turnmill, prepare, rows, chats, tmp_path) -> None:
+    texts = rows({"text": "fine"}, {"text": 42}, name="texts.jsonl")
+    data = [texts, chats("few.jsonl", ["q", "a"], ["q", "a", "q"])]
+    out = prepare(*data, "--workers", "1", output="made").folder
+    target = tmp_path / "more.jsonl"
+    turnmill("quarantine", "replay", out, "--repairs", "coerce-scalars,drop-trailing-user", "--output", target)
+    found = turnmill("check", target, "--json").rows
+    assert [row["turns"] for row in found] == [[["text", "42"]], [["user", "q"], ["final", "a"]]]
 
 
 def test_ids_are_those_that_the_source_would_give(replayed, turnmill, rows, tmp_path) -> None:

@@ -26,6 +26,12 @@ def source_of(entry: dict, folder: Path):
     return load(path)[0].sources[0]
 
 
+@pytest.mark.parametrize(("column", "columns"), [("text", {}), ("body", {"text": "body"})])
+def test_an_entry_for_pre_training_becomes_a_source_of_raw_texts(tmp_path, column, columns):
+    source = source_of({"file_name": "c4.json", "columns": {"prompt": column}}, tmp_path)
+    assert (source.mode, source.dialect, source.columns) == ("text", "auto", columns)
+
+
 @pytest.mark.parametrize(
     ("entry", "record", "turns"),
     [
@@ -77,7 +83,7 @@ REFUSED = [
     ({"cloud_file_name": "s3://b/a.json"}, "cloud_file_name"),
     ({"formatting": "other", "file_name": "a.json"}, "formatting 'other'"),
     ({"formatting": "sharegpt"}, "no file_name"),
-    ({"file_name": "c4.json", "columns": {"prompt": "text"}}, "plain text"),
+    ({"file_name": "c4.json", "columns": {"prompt": "text", "query": "more"}}, "neither responses nor"),
 ]
 
 

@@ -87,14 +87,17 @@ def test_what_is_not_read_is_named():
     entries = [
         {"dataset": "org/set", "weight": 0.3, "name": "hub"},
         {"dataset": "text.jsonl", "mode": "pretrain"},
+        {"dataset": "pairs.jsonl", "mode": "dpo"},
         {"dataset": "ok.jsonl", "mode": "sft"},
     ]
     imported = import_palingenesis({"data": {"sources": entries, "mix_epoch": "total"}, "train": {"epochs": 1}})
-    assert [source["name"] for source in imported.tree["sources"]] == ["hub", "ok"]
+    assert [(source["name"], source.get("mode")) for source in imported.tree["sources"]] == [
+        ("hub", None), ("text", "text"), ("ok", None),
+    ]  # fmt: skip
     assert imported.notes == [
         "hub: 'org/set' may be a name on a hub: give its files",
         "hub: sources.weight 0.3 is not yet read",
-        "text: sources.mode 'pretrain' is not yet read; the source is left out",
+        "pairs: sources.mode 'dpo' is not yet read; the source is left out",
         "data.mix_epoch: 'total' is not yet read",
         "train.epochs: 1 is not yet read",
     ]

@@ -16,7 +16,7 @@ from turnmill.dialects.writing import write_record
 from turnmill.errors import Rejected, UnknownName
 
 dialects.names()
-NAMES = sorted(writers)
+NAMES = sorted(writers.keys() - {"text"})  # of chats
 TOOL = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}
 BARE, ANTHROPIC = TOOL["function"], {"name": "f", "description": "d", "input_schema": {"type": "object"}}
 

@@ -58,7 +58,7 @@ class Line:
 
     def sides(self, sources: dict[str, list], options: Split) -> dict[int, str]:
         self.deduplicated(sources)
-        task = split.SplitTask(self.indexes, str(self.folder / dedup.DUPLICATES), tuple(sources), options)
+        task = split.SplitTask(self.indexes, str(self.folder / dedup.DUPLICATES), tuple(sources), options, {})
         self.result = split.run_shard(task, self.folder)
         return split.read_sides(self.folder / split.SIDES, 0, 10**6)
 

@@ -32,6 +32,19 @@ class Shorthand(NamedTuple):
     flag: str
     path: str
     metavar: str
+    is_list: bool = False
+    """Its value is names with commas between."""
+
+    def value(self, typed: str) -> str:
+        """What was typed, as the field takes it."""
+        from turnmill.yaml_values import dump_yaml
+
+        return dump_yaml([name.strip() for name in typed.split(",")]) if self.is_list else typed
+
+    @property
+    def help(self) -> str:
+        """Its line of `--help`."""
+        return f"Same as --{self.path}{', with commas between' if self.is_list else ''}."
 
     @property
     def section(self) -> str:
@@ -44,6 +57,7 @@ SHORTHANDS = (
     Shorthand("--template", "model.template", "FILE|NAME"),
     Shorthand("--special-tokens", "model.special_tokens", "JSON"),
     Shorthand("--max-tokens", "fit.max_tokens", "N"),
+    Shorthand("--keep-columns", "read.keep_columns", "NAMES|all", is_list=True),
     Shorthand("--limit", "limit", "N"),
     Shorthand("--seed", "seed", "N"),
     Shorthand("--workers", "workers", "N"),
@@ -141,8 +155,8 @@ def configured(*sections: str, trailing: Sequence[str] = ()) -> Callable[[Callab
     def decorate(function: Callable[..., Any]) -> ConfiguredCommand:
         @functools.wraps(function)
         def callback(arguments: tuple[str, ...], json: bool, **options: Any) -> Any:
-            shorthands = [(item.path, options.pop(_parameter(item), None)) for item in SHORTHANDS]
-            flags = [(path, value) for path, value in shorthands if value is not None]
+            typed = [(item, options.pop(_parameter(item), None)) for item in SHORTHANDS]
+            flags = [(item.path, item.value(value)) for item, value in typed if value is not None]
             manner = {name: options.pop(name) for name in ("dialect", "repairs")}
             return function(_invocation(arguments, trailing, flags, manner, json), **options)
 
@@ -183,7 +197,7 @@ def _config_and_data(arguments: tuple[str, ...]) -> tuple[str | None, tuple[str,
 def _shared(sections: Sequence[str]) -> list[click.Parameter]:
     offered = [item for item in SHORTHANDS if not sections or item.section in (*TOP_FIELDS, *sections)]
     options: list[click.Parameter] = [
-        click.Option([item.flag], metavar=item.metavar, help=f"Same as --{item.path}.") for item in offered
+        click.Option([item.flag], metavar=item.metavar, help=item.help) for item in offered
     ]
     hidden = bool(sections) and "sources" not in sections
     options.append(click.Option(["--dialect"], metavar="NAME", hidden=hidden, help="Dialect of DATA; default: detect."))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from turnmill.cli.arguments import Invocation, configured
 from turnmill.cli.output import next_step, notice, progress, write, write_json, write_table
+from turnmill.errors import shell_word
 
 if TYPE_CHECKING:
     from turnmill.verbs.read import OpenSource
@@ -31,7 +32,7 @@ def command(call: Invocation) -> None:
     for source in opened:
         checking.run(source)
     if checking.failures:
-        raise HealthError("\n".join(checking.failures), next_step=f"turnmill explain {call.data} {checking.first_bad}")
+        raise HealthError("\n".join(checking.failures), next_step=checking.advice)
     next_step(f"turnmill prepare {call.data} --model smollm2 --output out")
 
 
@@ -42,18 +43,34 @@ def say_dialects(opened: list[OpenSource]) -> None:
             notice(f"{source.source.name}: {name} is {source.dialects[name]} ({why})")
 
 
+def _path_of(opened: OpenSource, name: str) -> str:
+    return next(file.path for file in opened.plan.files if file.name == name)
+
+
 class _Checking:
     """The sources one after another: their rows, then their summaries.
 
     Attributes:
         failures: the health limits that failed, in words.
-        first_bad: number of the first row that is rejected.
+        first_bad: number of the first row that is rejected, but for ends of broken files, which say all there is.
+        broken: path of the first file that ends before its end.
     """
 
     def __init__(self, call: Invocation) -> None:
         self._call = call
         self.failures: list[str] = []
         self.first_bad: int | None = None
+        self.broken: str | None = None
+        self._accepted = 0
+
+    @property
+    def advice(self) -> str:
+        """What to type where a limit failed."""
+        if self.first_bad is not None:
+            return f"turnmill explain {self._call.data} {self.first_bad}"
+        if self.broken is None or self._accepted:
+            return f"turnmill check {self._call.data} --read.keep_prefix true"
+        return f"head -c 300 {shell_word(self.broken)}"
 
     def run(self, opened: OpenSource) -> None:
         """Print a source's rows and its summary."""
@@ -79,11 +96,13 @@ class _Checking:
                 self._row(row)
                 advance(1)
                 if row.fault is not None and row.record.fatal:
+                    self.broken = self.broken or _path_of(opened, row.record.source_file)
                     fatal.append(f"{row.record.source_file}: {row.fault.message}")
         return fatal
 
     def _row(self, row: ReadRow) -> None:
-        if row.class_ == "rejected" and self.first_bad is None:
+        self._accepted += row.fault is None
+        if row.class_ == "rejected" and self.first_bad is None and not row.record.fatal:
             self.first_bad = row.record.row
         if self._call.json:
             write_json(row.as_json())
@@ -108,9 +127,9 @@ class _Checking:
         from turnmill.verbs.check import check_fatal, check_health
 
         try:
-            health = self._call.config.health_of(opened.source)
-            warning = check_health(opened.source.name, dict(counts), health, "")
-            check_fatal(fatal, self._call.config.read)
+            own = self._call.config.of(opened.source)
+            warning = check_health(opened.source.name, dict(counts), own.health, "")
+            check_fatal(fatal, own.read)
         except HealthError as failure:
             self.failures.append(failure.message)
         else:

@@ -1,4 +1,4 @@
-"""Write checked rows in another dialect: openai, sharegpt, alpaca, anthropic or harmony."""
+"""Write checked rows in another dialect: openai, sharegpt, alpaca, anthropic, harmony, or raw texts as text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ NAMED_ROWS = 20
 
 
 @configured("sources", "read", "check", "health")
-@click.option("--to", "target", metavar="DIALECT", required=True, help="openai, sharegpt, alpaca, anthropic, harmony.")
+@click.option(
+    "--to", "target", metavar="DIALECT", required=True, help="openai, sharegpt, alpaca, anthropic, harmony, text."
+)
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="JSON lines; not there yet.")
 @click.option("--dry-run", is_flag=True, help="Only count what would be written.")
 def command(call: Invocation, target: str, output: Path | None, dry_run: bool) -> None:

@@ -73,6 +73,8 @@ def _say_choices(plan: Any) -> None:
     for opened in plan.sources:
         for name, why in opened.reasons.items():
             notice(f"{opened.source.name}: {name} is {opened.dialects[name]} ({why})")
+    if plan.config.read.keep_columns:
+        notice(f"kept columns: {', '.join(plan.config.read.keep_columns)}")
     notice(f"template: {plan.model.template_origin}; an example holds at most {plan.max_tokens:,} tokens")
 
 
@@ -117,6 +119,6 @@ def _answer(call: Invocation, answer: dict[str, Any], prepared: Any) -> None:
         )
         write("rows: " + ", ".join(f"{count:,} {name}" for name, count in rows.items() if count))
         write("codes: " + (", ".join(f"{count:,} {code}" for code, count in answer["codes"].items()) or "none"))
-        if prepared.pack.results[0].extra["weighted"]:
+        if any(result.extra["weighted"] for result in prepared.pack.results):
             notice("warning: some loss weights are neither 0 nor 1: `loss_weights` is written, and TRL ignores it")
     next_step(f"turnmill explain {shell_word(answer['output'])} 0")

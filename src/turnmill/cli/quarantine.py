@@ -106,7 +106,7 @@ def export(folder: Path, target: Path, as_json: bool, **chosen: Any) -> None:
 def replay(folder: Path, repairs: str | None, target: Path | None, dry_run: bool, as_json: bool, **chosen: Any) -> None:
     """Check the rejected rows again, with other options than OUT was made with; OUT stays as it is.
 
-    Says of each code how many rows pass now, and writes those as a further source: openai records as they were mended.
+    Says of each code how many rows pass now, and writes those as a further source, as they were mended.
     """
     from turnmill.verbs import quarantine
     from turnmill.verbs import replay as replaying

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from turnmill.verbs.template import TemplateReport
 
 
+SPANS = {
+    "tracked": "tracked strings: who wrote each character is known",
+    "generation-tags": "the template's generation tags: each turn is known as a whole",
+    "differences": "what each turn adds to the render before it: each turn is known as a whole",
+}
+
+
 @click.group()
 def command() -> None:
     """Check what a model's chat template can and cannot say."""
@@ -81,6 +88,7 @@ def _facts(found: dict[str, Any]) -> list[list[str]]:
         ["reasoning", _reasoning(reasoning)],
         ["adds text of its own", repr(found["adds_text"]) if found["adds_text"] else "no"],
         ["trims white space", "yes" if found["trims"] else "no"],
+        ["spans are found by", SPANS[found["spans"]]],
         ["asks for the date", "yes: render.date is shown" if found["asks_the_clock"] else "no"],
         ["arguments of calls", "an object" if form["arguments"] == "object" else "JSON text"],
         ["developer messages", "as they are" if form["developer"] else "written as system messages"],

@@ -36,6 +36,13 @@ RENDERING: dict[str, Code] = {
         "A template that escapes HTML in a text.",
         "Report the template; use another with `--template`.",
     ),
+    "text-holds-control-tokens": Code(
+        "render",
+        "A raw text holds the text of a control token, and its source does not say what to do with such.",
+        '{"text": "How ChatML ends a turn: <|im_end|>"}',
+        "`control_tokens: escape` of the source encodes it as plain text; `keep` keeps the token, for texts that were "
+        "rendered on purpose.",
+    ),
     "template-limit": Code(
         "render",
         "The template loops or grows beyond its bounds on this row.",
@@ -70,6 +77,12 @@ RENDERING: dict[str, Code] = {
         "render",
         "The template makes one text of several messages in a way that hides who wrote which part.",
         "`'%s %s' % (messages[0].content, messages[1].content)`",
+        "Report the template; use another with `--template`.",
+    ),
+    "spans-unknown": Code(
+        "render",
+        "The template's text cannot be tracked, and what tells its turns apart fails on this row.",
+        "A template that shows an earlier turn otherwise once a further message follows.",
         "Report the template; use another with `--template`.",
     ),
     "no-trainable-tokens": Code(

@@ -89,9 +89,15 @@ def _refusal(entry: dict[str, Any]) -> str | None:
         return f"formatting {quote(entry['formatting'])}; expected alpaca, sharegpt or openai"
     if not isinstance(entry.get("file_name"), str):
         return "no file_name"
-    if _formatting(entry) == "alpaca" and columns and not columns.get("response"):
-        return "plain text without responses (pre-training)"
+    if _formatting(entry) == "alpaca" and columns and not columns.get("response") and not _is_raw_text(entry):
+        return "neither responses nor one column of raw text"
     return None
+
+
+def _is_raw_text(entry: dict[str, Any]) -> bool:
+    """Whether the entry is for pre-training: its one column is the prompt."""
+    mapped = {name for name, column in (entry.get("columns") or {}).items() if column}
+    return _formatting(entry) == "alpaca" and mapped == {"prompt"}
 
 
 def _formatting(entry: dict[str, Any]) -> str:
@@ -99,6 +105,10 @@ def _formatting(entry: dict[str, Any]) -> str:
 
 
 def _source(name: str, entry: dict[str, Any], folder: Path) -> dict[str, Any]:
+    if _is_raw_text(entry):
+        column = entry["columns"]["prompt"]
+        given = {"name": name, "data": [str(folder / entry["file_name"])], "mode": "text"}
+        return given | ({"columns": {"text": column}} if column != "text" else {})
     dialect = _formatting(entry)
     columns, tags, roles = (dict(found) for found in (_columns(entry), _tags(entry), _roles(entry)))
     source = {"name": name, "data": [str(folder / entry["file_name"])], "dialect": dialect}
@@ -135,8 +145,8 @@ def _roles(entry: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _notes(entry: dict[str, Any]) -> Iterator[str]:
     columns = entry.get("columns") or {}
     if entry.get("num_samples"):
-        yield f"num_samples {entry['num_samples']} is not read; `--limit` reads the first rows of every source"
-    if _formatting(entry) == "alpaca":
+        yield f"num_samples {entry['num_samples']} is not read; `limit` of the source reads its first rows"
+    if _formatting(entry) == "alpaca" and not _is_raw_text(entry):
         yield "instruction and input are joined by a blank line here, by one line break there"
         if columns and not columns.get("query"):
             yield "a column `input`, which is not mapped there, is read here"

@@ -85,6 +85,9 @@ SOURCE_KEYS = (
 """Of an entry of `data.sources`; one data set stands in the same keys of `data`."""
 
 ONE_SOURCE = ("dataset", "messages_field", "tools_field")
+MODES: dict[str, dict[str, str]] = {"sft": {}, "pretrain": {"mode": "text"}}
+"""`sources.mode` → what the source says here."""
+
 SECTIONS = ("model", "data", "train", "preprocess")
 LOCAL = (".jsonl", ".json", ".parquet")
 """Ends of a `dataset` that is a file; others may be names on a hub."""
@@ -132,8 +135,10 @@ def _sources(given: dict[str, Any], imported: Imported) -> Iterator[dict[str, An
         raise UsageError(f"data.sources is {quote(entries)}; expected a list of entries with a dataset")
     for entry in entries:
         name = entry.get("name") or PurePath(str(entry["dataset"])).name.partition(".")[0]
-        if entry.get("mode", "sft") == "sft":
-            yield _source({key: value for key, value in entry.items() if key != "mode"} | {"name": name}, imported)
+        mode = entry.get("mode", "sft")
+        if mode in MODES:
+            source = _source({key: value for key, value in entry.items() if key != "mode"} | {"name": name}, imported)
+            yield source | MODES[mode]
         else:
             imported.notes.append(
                 f"{name}: sources.mode {quote(entry['mode'])} is not yet read; the source is left out"

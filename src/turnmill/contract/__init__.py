@@ -33,6 +33,8 @@ def check(conversation: Conversation, options: Check | None = None) -> Checked:
     if not conversation.messages:
         raise Rejected("no-messages", "the conversation has no messages")
     state = State(options, row_rules(conversation))
+    if conversation.is_raw_text:
+        return _checked_text(state, conversation)
     for message in conversation.messages:
         _apply_rules(state, message)
     if state.pending and state.answered and options.partial_batch == "trim":
@@ -42,6 +44,16 @@ def check(conversation: Conversation, options: Check | None = None) -> Checked:
     fault = _ending_fault(state, conversation.messages[-1])
     if fault is not None:
         raise _rejected(fault, conversation.messages[-1])
+    return Checked(conversation)
+
+
+def _checked_text(state: State, conversation: Conversation) -> Checked:
+    """A raw text: the rules of what is said hold, those of who may speak when have nothing to ask."""
+    message = conversation.messages[0]
+    for rule in turns.RAW_TEXT + texts.RAW_TEXT:
+        fault = rule(state, message)
+        if fault is not None:
+            raise _rejected(fault, message)
     return Checked(conversation)
 
 

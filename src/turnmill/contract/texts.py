@@ -23,6 +23,8 @@ def text_is_not_blank(state: State, message: Message) -> Fault | None:
     """Users and assistants say something."""
     if message.text and not message.text.isspace():
         return None
+    if message.channel == "text":
+        return "blank-text", "the text is blank"
     return "blank-text", f"the text of a {message.role} message ({message.channel or 'no channel'}) is blank"
 
 
@@ -77,3 +79,4 @@ ASSISTANT: tuple[Rule, ...] = (
     turn_is_short_enough,
 )
 TOOL: tuple[Rule, ...] = (text_is_unicode, observation_is_short_enough)
+RAW_TEXT: tuple[Rule, ...] = (text_is_unicode, text_is_not_blank)

@@ -108,6 +108,13 @@ def reply_answers_oldest_call(state: State, message: Message) -> Fault | None:
     return None
 
 
+def raw_text_has_no_listener(state: State, message: Message) -> Fault | None:
+    """A raw text is the model's own, said to nobody."""
+    if message.role == "assistant" and message.recipient is None:
+        return None
+    return "channel-invalid", f"a {message.role} message is on the channel {message.channel!r}, that of raw texts"
+
+
 SYSTEM: tuple[Rule, ...] = (systems_come_first, system_and_user_have_no_channel)
 USER: tuple[Rule, ...] = (system_and_user_have_no_channel, calls_are_answered_before_user, user_follows_whole_turn)
 ASSISTANT: tuple[Rule, ...] = (
@@ -119,3 +126,4 @@ ASSISTANT: tuple[Rule, ...] = (
     call_waits_for_replies,
 )
 TOOL: tuple[Rule, ...] = (user_opens, reply_is_addressed, reply_answers_oldest_call)
+RAW_TEXT: tuple[Rule, ...] = (raw_text_has_no_listener,)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from collections.abc import Mapping as AnyMapping
 from dataclasses import dataclass, field
 
-from turnmill.conversation import Conversation, Json
+from turnmill.conversation import COLUMNS, Conversation, Json
 from turnmill.errors import Rejected, UnknownName, quote
-from turnmill.options import DEFAULT_THINK_TAGS
+from turnmill.options import DEFAULT_THINK_TAGS, KEEP_ALL
 from turnmill.registry import Registry
 
 
@@ -36,6 +37,12 @@ class Reading:
     """Undeclared columns that are kept in `meta`."""
     counts: Counter[str] = field(default_factory=Counter)
     """`read/<what>` → how often."""
+
+    def kept(self, columns: AnyMapping[str, Json]) -> list[str]:
+        """Which of the undeclared columns are kept."""
+        if self.keep_columns != KEEP_ALL:
+            return [name for name in self.keep_columns if name in columns]
+        return [name for name, value in columns.items() if value is not None and name not in COLUMNS]
 
 
 Dialect = Callable[[dict[str, Json], Reading], Conversation]

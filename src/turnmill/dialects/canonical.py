@@ -20,7 +20,7 @@ MARKS = ("source_line", "recorded", "verbatim")
 """Columns that only a canonical row has; those that say nothing are null."""
 ALWAYS_KEPT = ("source_train_turns",)
 """Annotations that are kept without being asked for."""
-CHANNELS = (None, "analysis", "commentary", "final")
+CHANNELS = (None, "analysis", "commentary", "final", "text")
 
 
 def is_canonical(record: dict[str, Json]) -> bool:
@@ -145,7 +145,7 @@ def _verbatim(text: Json) -> dict[int, str]:
 
 
 def _annotations(fields: Fields, reading: Reading) -> dict[str, Json]:
-    names = dict.fromkeys((*reading.keep_columns, *ALWAYS_KEPT))
+    names = dict.fromkeys((*reading.kept(fields.rest), *ALWAYS_KEPT))
     found = {name: fields.rest.pop(name) for name in names if fields.rest.get(name) is not None}
     return {name: _decoded(name, text) for name, text in found.items()}
 

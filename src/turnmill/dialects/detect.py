@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -20,8 +21,18 @@ OPENAI_SPEAKERS = frozenset({"tool", "function", "developer"})
 ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
 HARMONY_CHANNELS = frozenset({"analysis", "commentary", "final"})
 
+TEXT = "text"
 PLAIN, SHORT = "plain", "short"
 """Evidence of a common list of messages, and of an instruction with a response: other evidence goes before it."""
+
+TRANSCRIPT = re.compile(
+    r"<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|(?:user|assistant)\|>|\[/INST\]"
+    r"|(?:^|\n)#{2,3} ?(?:Human|Assistant|Instruction|Response):|(?:^|\n\n)(?:Human|Assistant|USER|ASSISTANT): "
+)
+"""How a chat that somebody wrote into one text looks."""
+
+MESSAGE_COLUMNS = frozenset({"role", "from", "speaker", "parent_id"})
+"""A row that has one of these is a message of a chat, not a text."""
 
 PREFERENCE_COLUMNS = (
     ("chosen", "rejected"),
@@ -52,6 +63,7 @@ def detect(sample: Sequence[dict[str, Json]], mapping: Mapping) -> Detected:
     """
     sample = [record for record in sample if isinstance(record, dict)]
     _refuse_preferences([record for record in sample if not is_canonical(record)])
+    column = mapping.columns.get("text", "text")
     evidence: Counter[tuple[str, str]] = Counter()
     for record in sample:
         evidence.update(sorted(set(_evidence(record, mapping))))
@@ -62,9 +74,12 @@ def detect(sample: Sequence[dict[str, Json]], mapping: Mapping) -> Detected:
     if not found:
         columns = sorted({str(column) for record in sample for column in record})
         message = f"no dialect has these columns: {quote(', '.join(columns))}"
-        expected = "expected messages, conversations, instruction and output, or prompt and response"
+        expected = "expected messages, conversations, instruction and output, prompt and response, or text"
         raise UsageError(f"{message}; {expected}", next_step=NEXT_STEP)
-    return Detected(*next(iter(found.items())))
+    name, why = next(iter(found.items()))
+    if name == TEXT:
+        _refuse_transcripts(sample, column)
+    return Detected(name, why)
 
 
 def _by_dialect(evidence: Counter[tuple[str, str]], rows: int) -> dict[str, str]:
@@ -104,10 +119,36 @@ def _column_evidence(record: dict[str, Json], mapping: Mapping, *, has_list: boo
     elif not has_list:
         prompts = {columns["prompt"]} if "prompt" in columns else set(PROMPTS)
         responses = {columns[key] for key in ("response", "calls", "history") if key in columns} or set(RESPONSES)
-        for pair in [f"{p} and {r}" for p in sorted(prompts & there) for r in sorted(responses & there)][:1]:
+        pairs = [f"{p} and {r}" for p in sorted(prompts & there) for r in sorted(responses & there)]
+        for pair in pairs[:1]:
             yield (SHORT if pair == "instruction and response" else "prompt-response"), pair
         if columns.get("history") in there:
             yield "prompt-response", columns["history"]
+        if not pairs:
+            yield from _text_evidence(record, mapping, sorted((prompts | responses) & there))
+
+
+def _text_evidence(record: dict[str, Json], mapping: Mapping, half: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """A text with nothing beside it that a chat is made of; beside half a chat it may be the other half."""
+    column = mapping.columns.get("text", "text")
+    is_named = "text" in mapping.columns
+    if not isinstance(record.get(column), str) or is_wire(record[column]):
+        return
+    if not is_named and record.keys() & MESSAGE_COLUMNS:
+        return
+    yield TEXT, f"{column} beside {half[0]}" if half and not is_named else column
+    if half and not is_named:
+        yield "prompt-response", f"{half[0]} beside {column}"
+
+
+def _refuse_transcripts(sample: Sequence[dict[str, Json]], column: str) -> None:
+    """Refuse to take for raw texts what may be chats: trained on whole, their questions would be learned, too."""
+    for record in sample:
+        found = TRANSCRIPT.search(record[column]) if isinstance(record.get(column), str) else None
+        if found is not None:
+            what = f"{column} holds {quote(found[0].strip())}: a chat written into one text, or a text about one"
+            advice = "every token of a raw text trains; if that is meant, name the dialect: --dialect text"
+            raise UsageError(f"{what}; {advice}", next_step="--dialect text")
 
 
 def _list_evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[str, str]]:

@@ -112,7 +112,7 @@ def read_row(
     Raises:
         Rejected: what the columns or the order of the utterances cannot be read as.
     """
-    _refuse_media(fields)
+    refuse_media(fields)
     kwargs = read_template_kwargs(fields.take("chat_template_kwargs"))
     places = [(name, fields.take(name)) for name in TOOL_COLUMNS]
     places.append(("chat_template_kwargs.tools", kwargs.pop("tools", None)))
@@ -125,14 +125,19 @@ def read_row(
     if any("\0" in message.text for message in messages):
         reading.counts["read/nul-in-text"] += 1
     settle_thinking(kwargs, messages, reading.counts)
-    source_id = _source_id(fields)
-    meta |= _kept_columns(fields, reading)
+    source_id = read_source_id(fields)
+    meta |= read_kept_columns(fields, reading)
     fields.count_left(reading.counts, "column")
     verbatim = {said.index: said.verbatim for said in utterances if said.verbatim is not None}
     return Conversation(messages, tools, kwargs, source_id=source_id, verbatim=verbatim, meta=meta)
 
 
-def _refuse_media(fields: Fields) -> None:
+def refuse_media(fields: Fields) -> None:
+    """Refuse a record with columns of pictures, sounds or films.
+
+    Raises:
+        Rejected: `non-text-content`.
+    """
     for column in MEDIA_COLUMNS:
         value = fields.rest.get(column)  # text may name a container's image, a number count them
         if isinstance(value, (list, dict, bytes)) and value:
@@ -158,7 +163,12 @@ def _system(text: str, utterances: Iterable[Utterance], reading: Reading) -> tup
     return (Message("system", text, recorded=NOT_RECORDED),)
 
 
-def _source_id(fields: Fields) -> str | None:
+def read_source_id(fields: Fields) -> str | None:
+    """The row's id in its source.
+
+    Raises:
+        Rejected: `id-not-text`.
+    """
     value = fields.take(*ID_COLUMNS)
     if value is None or isinstance(value, str):
         return value
@@ -167,5 +177,6 @@ def _source_id(fields: Fields) -> str | None:
     raise Rejected("id-not-text", f"the row's id is {quote(value)}; expected text or a whole number")
 
 
-def _kept_columns(fields: Fields, reading: Reading) -> dict[str, Json]:
-    return {column: fields.rest.pop(column) for column in reading.keep_columns if column in fields.rest}
+def read_kept_columns(fields: Fields, reading: Reading) -> dict[str, Json]:
+    """The undeclared columns that are kept, taken out of the fields."""
+    return {column: fields.rest.pop(column) for column in reading.kept(fields.rest)}

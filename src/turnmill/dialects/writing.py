@@ -11,6 +11,9 @@ from turnmill.dialects import Reading, convert, dialects, writer_of
 from turnmill.dialects.neutral import neutral_turns
 from turnmill.errors import Rejected, quote
 
+TEXT = "text"
+"""The one dialect of raw texts."""
+
 OPENER, CLOSER = "<think>", "</think>"
 """Around reasoning where the dialect has no field for it."""
 
@@ -85,7 +88,10 @@ def write_record(conversation: Conversation, dialect: str) -> dict[str, Json]:
         Rejected: `dialect-cannot-say`.
         UnknownName: no dialect that can be written.
     """
-    record = writer_of(dialect)(conversation)
+    write = writer_of(dialect)
+    if conversation.is_raw_text and dialect != TEXT:
+        raise Rejected("dialect-cannot-say", f"{dialect} holds chats; this is a raw text (--to {TEXT})")
+    record = write(conversation)
     try:
         back = convert(record, dialects.get(dialect), Reading(fractional=True))
     except Rejected as fault:

@@ -10,18 +10,19 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from turnmill.conversation import Checked, Conversation, Json, Message, recorded_json, template_kwargs
+from turnmill.conversation import (
+    COLUMNS,
+    PROVENANCE,
+    Checked,
+    Conversation,
+    Json,
+    Message,
+    recorded_json,
+    template_kwargs,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-PROVENANCE = ("source_file", "source_line", "row", "repairs")
-"""Keys of `Conversation.meta` that have their own columns; every other one is an annotation."""
-
-COLUMNS = (
-    "id", "messages", "source", "source_id", "chat_template_kwargs", "weights", "recorded", "verbatim", *PROVENANCE,
-)  # fmt: skip
-"""The columns in order; annotation columns follow."""
 
 
 @cache

@@ -11,9 +11,9 @@ _CODE = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)|(?<!`)`[^`\n]+
 
 
 def answers(conversation: Conversation) -> Iterator[Message]:
-    """The assistant's final texts, without those whose recorded weight is 0: nothing is learned from them."""
+    """Final and raw texts, without those whose recorded weight is 0: nothing is learned from them."""
     for message in conversation.messages:
-        if message.role == "assistant" and message.channel == "final" and message.weight != 0:
+        if message.role == "assistant" and message.channel in ("final", "text") and message.weight != 0:
             yield message
 
 

@@ -57,8 +57,12 @@ class ControlScan:
                 found.append((start, end))
         return tuple(found)
 
-    def check_unescapable(self, conversation: Conversation) -> None:
+    def check_unescapable(self, conversation: Conversation, *, with_content: bool = False) -> None:
         """Refuse control-token text where it cannot be told from the template's: author names, template arguments.
+
+        Args:
+            conversation: the row.
+            with_content: content cannot be told from the template's text either.
 
         Raises:
             Rejected: `control-token-unescapable`.
@@ -67,9 +71,11 @@ class ControlScan:
             return
         texts = [message.name for message in conversation.messages if message.name]
         texts += [leaf for leaf in leaves(conversation.template_kwargs) if isinstance(leaf, str)]
+        places = "an author's name or a template argument"
+        if with_content:
+            places = "a text of the row"
+            texts += [message.text for message in conversation.messages]
+            texts += [leaf for tool in conversation.tools for leaf in leaves(tool) if isinstance(leaf, str)]
         for text in texts:
             if match := self._pattern.search(text):
-                raise Rejected(
-                    "control-token-unescapable",
-                    f"an author's name or a template argument holds the control token {quote(match.group())}",
-                )
+                raise Rejected("control-token-unescapable", f"{places} holds the control token {quote(match.group())}")

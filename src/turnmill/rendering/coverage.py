@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -41,6 +41,41 @@ class Said:
     def entry(self, entry: int) -> str:
         """All characters written while an entry was rendered."""
         return "".join(self._entries[entry])
+
+
+class CoarseSaid(Said):
+    """What of each message reached the text of its turn, or, of the others, what lies around the turns.
+
+    Where only turns are told apart, a message's text must stand in its turn's.
+    """
+
+    def __init__(self, conversation: Conversation, text: str, segments: Sequence[Segment], written: Written) -> None:
+        super().__init__(text, segments)
+        self._texts = [message.text for message in conversation.messages]
+        self._entry_of = {index: number for number, entry in enumerate(written.entries) for index in entry.messages}
+        self._around = self.entry(-1)
+        self.tools = bool(conversation.tools) and all(name in text for name in _tool_names(conversation.tools))
+
+    def field(self, message: int) -> str:
+        """The message's text, or what of it is there."""
+        shown, own = self.entry(self._entry_of[message]) or self._around, self._texts[message]
+        return own if own in shown else own.strip() if own.strip() in shown else ""
+
+    def call(self, entry: int, number: int) -> str:
+        """All characters of the turn."""
+        return self.entry(entry)
+
+
+def said_of(conversation: Conversation, text: str, segments: Sequence[Segment], turns: Written | None) -> Said:
+    """What of each message reached the text; `turns` where only turns are told apart."""
+    return Said(text, segments) if turns is None else CoarseSaid(conversation, text, segments, turns)
+
+
+def _tool_names(tools: Sequence[Json]) -> Iterator[str]:
+    for tool in tools:
+        if isinstance(tool, dict):
+            function = tool.get("function", tool)
+            yield str(function.get("name", "") if isinstance(function, dict) else "")
 
 
 def check_coverage(conversation: Conversation, written: Written, form: Form, said: Said, counts: Counter[str]) -> None:

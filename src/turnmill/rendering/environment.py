@@ -35,8 +35,17 @@ REMOVED_GLOBALS = ("lipsum",)
 """What draws unseeded randomness: a template that uses it cannot be rendered twice alike."""
 
 
+class Generated(str):
+    """What a `generation` tag of a plain render holds."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self
+
+
 class GenerationTag(Extension):
-    """`{% generation %}…{% endgeneration %}`: renders its body."""
+    """`{% generation %}…{% endgeneration %}`: renders its body, and knows it again in a plain render."""
 
     tags = {"generation"}  # noqa: RUF012  # jinja's own type
 
@@ -47,7 +56,8 @@ class GenerationTag(Extension):
         return nodes.CallBlock(self.call_method("_body"), [], [], body).set_lineno(line)
 
     def _body(self, caller: Callable[[], str]) -> str:
-        return caller()
+        body = caller()
+        return body if isinstance(body, Tracked) else Generated(body)
 
 
 class TemplateDict:
@@ -279,11 +289,11 @@ class Rewrite(NodeTransformer):
 
     def visit_TemplateData(self, node: nodes.TemplateData) -> nodes.Node:
         """Template text is stamped."""
-        return _filter("_literal", nodes.Const(node.data)) if self._stamps else node
+        return filtered("_literal", nodes.Const(node.data)) if self._stamps else node
 
     def visit_Const(self, node: nodes.Const) -> nodes.Node:
         """A string constant is stamped."""
-        return _filter("_literal", node) if self._stamps and isinstance(node.value, str) else node
+        return filtered("_literal", node) if self._stamps and isinstance(node.value, str) else node
 
     def _unstamped(self, node: Any) -> Any:
         stamps, self._stamps = self._stamps, False
@@ -303,7 +313,7 @@ class Rewrite(NodeTransformer):
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         """`a ~ b` keeps origins and is bounded."""
         self.generic_visit(node)
-        return _filter("_concat", nodes.List(node.nodes, lineno=node.lineno))
+        return filtered("_concat", nodes.List(node.nodes, lineno=node.lineno))
 
     def visit_For(self, node: nodes.For) -> list[nodes.Node]:
         """A loop ticks, and says whose turn its body renders."""
@@ -323,12 +333,13 @@ class Rewrite(NodeTransformer):
         return [node, _statement("_assign", _loaded(node.target), node.lineno)]
 
 
-def _filter(name: str, value: nodes.Expr) -> nodes.Filter:
+def filtered(name: str, value: nodes.Expr) -> nodes.Filter:
+    """An expression put through a filter of our own."""
     return nodes.Filter(value, name, [], [], None, None, lineno=value.lineno)
 
 
 def _statement(name: str, value: nodes.Expr, line: int) -> nodes.ExprStmt:
-    return nodes.ExprStmt(_filter(name, value), lineno=line)
+    return nodes.ExprStmt(filtered(name, value), lineno=line)
 
 
 def _loaded(target: nodes.Node) -> nodes.Expr:

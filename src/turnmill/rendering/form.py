@@ -118,6 +118,13 @@ def _check_order(conversation: Conversation, entry: Entry) -> None:
         previous = rank
 
 
+def tool_as_written(tool: Json, form: Form) -> Json:
+    """A tool's definition as the template takes it; the same object where it is as recorded."""
+    if not isinstance(tool, dict) or "function" in tool or (form.bare_tools and "input_schema" not in tool):
+        return tool
+    return enveloped(tool)
+
+
 class Writer:
     """Writes one conversation down; with a trace, every string knows its message and field."""
 
@@ -147,10 +154,10 @@ class Writer:
         return written
 
     def _tool(self, tool: Json) -> Json:
-        if not isinstance(tool, dict) or "function" in tool or (self._form.bare_tools and "input_schema" not in tool):
-            return tool
-        self._counts["render/tools-wrapped"] += 1
-        return enveloped(tool)
+        written = tool_as_written(tool, self._form)
+        if written is not tool:
+            self._counts["render/tools-wrapped"] += 1
+        return written
 
     def _wrapped(self, value: Any, kind: Kind, message: int, *, entry: int | None = None, call: int = -1) -> Any:
         if self._trace is None:

@@ -126,11 +126,14 @@ class History:
             turns: numbers of its turns.
         """
         ranges = turns_of(row)
+        knows_kinds = self._renderer.probe.rung == "tracked"
         shown = {span.message for span in rendered.spans if span.kind == "reasoning"}
         contexts: dict[int, Context] = {}
         for turn in turns:
             messages = [row.messages[index] for index in ranges[turn]]
-            is_reasoned = all(message.recorded in shown for message in messages if message.channel == "analysis")
+            is_reasoned = not knows_kinds or all(
+                message.recorded in shown for message in messages if message.channel == "analysis"
+            )
             before = rendered.text[: rendered.prompt_ends[turn]]
             prompt = self._prompt(row, ranges[turn].start, kwargs)
             contexts[turn] = Context(prompt is not None and self._is_same(before, prompt), is_reasoned)

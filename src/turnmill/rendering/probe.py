@@ -15,13 +15,16 @@ import msgspec
 from turnmill.conversation import Conversation
 from turnmill.errors import Rejected, UsageError, quote
 from turnmill.rendering.attribute import Attribution, check_order
+from turnmill.rendering.audit import is_attributed
+from turnmill.rendering.coarse import Rung
 from turnmill.rendering.control import control_tokens
-from turnmill.rendering.coverage import Said, check_coverage
+from turnmill.rendering.coverage import check_coverage, said_of
 from turnmill.rendering.form import Form
 from turnmill.rendering.markers import Markers, common_prefix
 from turnmill.rendering.samples import SAMPLES, WEATHER, sample
 from turnmill.rendering.template import Dialog, Template
 
+COARSE_RUNGS: tuple[Rung, ...] = ("generation-tags", "differences")
 THINKING_STATES: tuple[dict[str, bool], ...] = ({"enable_thinking": False}, {"enable_thinking": True}, {})
 """Template arguments under which generation prompts are compared: what they share is the header."""
 
@@ -34,6 +37,8 @@ class Verdict:
     said: bool
     why: str = ""
     """The refusal, or what is lost; "" where it is said."""
+    differs: bool = False
+    """The tracked text is not the template's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,8 @@ class Probe:
     trims: bool
     """White space at the edges of a text is lost."""
     asks_the_clock: bool
+    rung: Rung = "tracked"
+    """How spans are found."""
 
 
 def probe(template: Template, stops: Iterable[str], added: Iterable[tuple[str, bool]] | None = None) -> Probe:
@@ -70,17 +77,43 @@ def probe(template: Template, stops: Iterable[str], added: Iterable[tuple[str, b
     Raises:
         UsageError: the template renders no plain conversation, or writes no stop that ends generation.
     """
-    return _Prober(template, stops, added).run()
+    found, refusal = None, None
+    try:
+        found = _Prober(template, stops, added).run()
+    except UsageError as fault:
+        refusal = fault
+    if found is not None and not any(verdict.differs for verdict in found.verdicts):
+        return found
+    for rung in COARSE_RUNGS:
+        with suppress(UsageError):
+            prober = _Prober(template, stops, added, rung)
+            coarse = prober.run()
+            if prober.is_sound():
+                return coarse
+    if found is None:
+        raise refusal or UsageError(f"{template.name} cannot be used")
+    return found
 
 
 class _Prober:
     """The steps of a probe; each uses what the ones before have learned."""
 
-    def __init__(self, template: Template, stops: Iterable[str], added: Iterable[tuple[str, bool]] | None) -> None:
-        self._template = template
+    def __init__(
+        self,
+        template: Template,
+        stops: Iterable[str],
+        added: Iterable[tuple[str, bool]] | None,
+        rung: Rung = "tracked",
+    ) -> None:
+        self._template, self._rung = template, rung
         ordered = tuple(sorted(set(stops), key=lambda text: (-len(text), text)))
         self._markers = Markers(stops=ordered, control=control_tokens(added, template.literals, ordered))
         self._form = Form()
+
+    def is_sound(self) -> bool:
+        """Whether every sample that the template says has its spans right."""
+        said = [sample(name) for name in SAMPLES if self._verdict(name).said]
+        return all(is_attributed(one, self._dialog(one), self._markers) for one in said)
 
     def run(self) -> Probe:
         if not self._says("one turn", self._form) and self._says("one turn", replace(self._form, parts=True)):
@@ -104,6 +137,7 @@ class _Prober:
             adds_text=self._added_text(),
             trims=self._trims(),
             asks_the_clock=self._template.asks_the_clock,
+            rung=self._rung,
         )
         check_stops(found, self._template.name)
         return found
@@ -112,8 +146,8 @@ class _Prober:
         """A covered render: nothing of the conversation is lost."""
         form = form or self._form
         kwargs = {"enable_thinking": any(message.channel == "analysis" for message in conversation.messages)}
-        dialog = self._template.tracked(conversation, form, kwargs)
-        said = Said(dialog.text, dialog.segments)
+        dialog = self._template.dialog(conversation, form, kwargs, self._rung, self._markers.stops)
+        said = said_of(conversation, dialog.text, dialog.segments, dialog.written if dialog.is_coarse else None)
         check_coverage(conversation, dialog.written, form, said, dialog.counts)
         check_order(dialog.segments, dialog.written.entries)
         return dialog
@@ -239,7 +273,7 @@ class _Prober:
         try:
             dialog = self._dialog(sample(name))
         except Rejected as fault:
-            return Verdict(name, False, str(fault))
+            return Verdict(name, False, str(fault), fault.code == "render-differs")
         if dialog.counts["render/tools-unsaid"]:
             return Verdict(name, False, "the tool definitions are left out")
         return Verdict(name, True)
@@ -272,7 +306,7 @@ class _Prober:
     def _added_text(self) -> str:
         """Words before the first message that are neither recorded nor a control token."""
         dialog = self._dialog(sample("one turn"))
-        start = next(segment.start for segment in dialog.segments if segment.kind == "user")
+        start = next((segment.start for segment in dialog.segments if segment.kind == "user"), 0)
         text = dialog.text[:start]
         for token in self._markers.control:
             text = text.replace(token, " ")

@@ -14,9 +14,11 @@ from turnmill.options import Render
 from turnmill.rendered import Rendered
 from turnmill.rendering.attribute import Attribution, check_order, spans_of
 from turnmill.rendering.control import ControlScan
-from turnmill.rendering.coverage import Said, check_coverage
+from turnmill.rendering.coverage import check_coverage, said_of
+from turnmill.rendering.fill import Fills
 from turnmill.rendering.form import Written
 from turnmill.rendering.probe import Probe, probe
+from turnmill.rendering.raw_text import NOTHING, Around, render_raw_text
 from turnmill.rendering.template import Dialog, Template
 
 
@@ -30,10 +32,13 @@ class Renderer:
         added: (text, special) of each added token of the tokenizer; None without one.
         options: the `render` section.
         name: what to call the template in messages.
+        accelerate: replay recorded renders for conversations of one shape.
 
     Attributes:
         probe: what was learned of the template.
+        around: the tokens around a raw text; a model sets them.
         counts: `render/<what>` and `tokenize/<what>` → how often, over all rows so far.
+        fills: the recorded renders; None where none are replayed.
 
     Raises:
         UsageError: the template cannot be used; the message names it and the mend.
@@ -47,12 +52,17 @@ class Renderer:
         added: Iterable[tuple[str, bool]] | None = None,
         options: Render | None = None,
         name: str = "chat template",
+        *,
+        accelerate: bool = True,
     ) -> None:
         self.options = options or Render()
         self.template = Template(source, special_tokens, self.options.date, name)
         self.probe: Probe = probe(self.template, stops, added)
         self.counts: Counter[str] = Counter()
         self._scan = ControlScan(self.probe.markers.control)
+        self.around: Around = NOTHING
+        is_replayed = accelerate and self.probe.rung == "tracked"
+        self.fills = Fills(self.template, self.probe.form) if is_replayed else None
         self._prompts: dict[tuple[str, bool, str], str] = {}
 
     def kwargs_of(self, conversation: Conversation, source_kwargs: Mapping[str, Json] | None = None) -> dict[str, Json]:
@@ -79,28 +89,42 @@ class Renderer:
         Args:
             conversation: the row.
             source_kwargs: template arguments of the row's source.
-            control_tokens: the source's policy, over `render.control_tokens`.
+            control_tokens: the source's policy, over `render.control_tokens`; a raw text has no other.
 
         Raises:
             Rejected: the template cannot say the row, or content holds control tokens under `reject`.
         """
-        self._scan.check_unescapable(conversation)
+        if conversation.is_raw_text:
+            return render_raw_text(conversation, self.around, self._scan, control_tokens, self.counts)
+        policy = control_tokens or self.options.control_tokens
+        self._scan.check_unescapable(conversation, with_content=self.probe.rung != "tracked" and policy != "keep")
         kwargs = self.kwargs_of(conversation, source_kwargs)
-        dialog = self.template.tracked(conversation, self.probe.form, kwargs)
+        dialog, rendered = self._filled(conversation, kwargs)
         counts = Counter(dialog.counts)
-        check_order(dialog.segments, dialog.written.entries)
-        said = Said(dialog.text, dialog.segments)
+        turns = dialog.written if dialog.is_coarse else None
+        said = said_of(conversation, dialog.text, dialog.segments, turns)
         check_coverage(conversation, dialog.written, self.probe.form, said, counts)
-        rendered = self._attributed(conversation, dialog, kwargs, counts)
-        rendered = self._controlled(rendered, control_tokens or self.options.control_tokens, counts)
+        if not dialog.is_coarse:
+            rendered = msgspec.structs.replace(rendered, control_hits=self._scan.hits(dialog.text, dialog.segments))
+        rendered = self._controlled(rendered, policy, counts)
         self.counts += counts
         return rendered
 
-    def _attributed(
-        self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json], counts: Counter[str]
-    ) -> Rendered:
+    def _filled(self, conversation: Conversation, kwargs: Mapping[str, Json]) -> tuple[Dialog, Rendered]:
+        if self.fills is None:
+            return self._rendered(conversation, kwargs)
+        return self.fills.render(conversation, kwargs, lambda: self._rendered(conversation, kwargs))
+
+    def _rendered(self, conversation: Conversation, kwargs: Mapping[str, Json]) -> tuple[Dialog, Rendered]:
+        """The render by the template itself."""
+        probe = self.probe
+        dialog = self.template.dialog(conversation, probe.form, kwargs, probe.rung, probe.markers.stops)
+        check_order(dialog.segments, dialog.written.entries)
+        return dialog, self._attributed(conversation, dialog, kwargs)
+
+    def _attributed(self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json]) -> Rendered:
         markers, entries = self.probe.markers, dialog.written.entries
-        attribution = Attribution(dialog.text, dialog.segments, entries, markers, counts)
+        attribution = Attribution(dialog.text, dialog.segments, entries, markers, dialog.counts)
         text, parts = dialog.text, attribution.parts
         last = len(entries) - 1
         if self._wants_stop(attribution, entries[last].role, last):
@@ -108,14 +132,14 @@ class Renderer:
             if stop:
                 parts = [*parts, (len(text), len(text) + len(stop), entries[last].messages[-1], "stop")]
                 text += stop
-                counts["render/stop-added"] += 1
+                dialog.counts["render/stop-added"] += 1
         openings = _openings(dialog)
         ends = tuple(
             self._prompt_end(conversation, dialog.written, entry, openings.get(entry), attribution.starts, kwargs)
             for entry, item in enumerate(entries)
             if item.role == "assistant"
         )
-        return Rendered(text, spans_of(conversation, parts), ends, self._scan.hits(dialog.text, dialog.segments))
+        return Rendered(text, spans_of(conversation, parts), ends)
 
     def _wants_stop(self, attribution: Attribution, role: str, entry: int) -> bool:
         return self.options.add_stop and role == "assistant" and not attribution.stops[entry]

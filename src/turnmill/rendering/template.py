@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+import jinja2
 from jinja2 import TemplateSyntaxError, nodes
 from jinja2.exceptions import TemplateError
 
 from turnmill.conversation import Conversation, Json
 from turnmill.errors import Rejected, UsageError, quote
+from turnmill.rendering.coarse import Rung, coarse_segments
 from turnmill.rendering.environment import ChatEnvironment
 from turnmill.rendering.form import Form, Written, write
 from turnmill.rendering.limits import TemplateLimit
+from turnmill.rendering.recording import RecordingEnvironment, RecordingTrace
 from turnmill.rendering.segments import Emitted, Segment, segments_of
+from turnmill.rendering.steps import Recorder
 from turnmill.rendering.trace import Trace
 
 
@@ -28,6 +32,15 @@ class Dialog:
     segments: list[Segment]
     written: Written
     counts: Counter[str] = field(default_factory=Counter)
+    is_coarse: bool = False
+    """Only turns are told apart: a turn's text is one field."""
+
+
+class Recording(NamedTuple):
+    """A run on symbols."""
+
+    pieces: list[str]
+    recorder: Recorder
 
 
 class Template:
@@ -73,9 +86,18 @@ class Template:
 
     def plain(self, written: Written, kwargs: Mapping[str, Json], *, prompt: bool = False) -> str:
         """The text as transformers gives it, without origins."""
-        pieces = self._plain.render_pieces(self._plain_template, self._variables(written, kwargs, prompt), Trace())
+        return "".join(self.plain_pieces(written, kwargs, prompt=prompt))
+
+    def plain_pieces(self, written: Written, kwargs: Mapping[str, Json], *, prompt: bool = False) -> list[str]:
+        """The plain text piece by piece, what generation tags hold as `Generated`.
+
+        Raises:
+            Rejected: the template refuses the row, or goes over a bound.
+        """
         with _row_faults():
-            return "".join(pieces)
+            return list(
+                self._plain.render_pieces(self._plain_template, self._variables(written, kwargs, prompt), Trace())
+            )
 
     def tracked(
         self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json], *, prompt: bool = False
@@ -98,6 +120,43 @@ class Template:
         if text != self.plain(write(conversation, form, None, Counter()), kwargs, prompt=prompt):
             raise Rejected("render-differs", "the tracked text is not the template's own text; its spans are not known")
         return Dialog(text, segments_of(pieces, trace.origins, written.entries), written, counts)
+
+    def dialog(
+        self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json], rung: Rung, stops: Sequence[str]
+    ) -> Dialog:
+        """The text with its segments, found in the way of a rung.
+
+        Args:
+            conversation: the row.
+            form: how it is written for the template.
+            kwargs: template arguments.
+            rung: how spans are found.
+            stops: generation eos set.
+
+        Raises:
+            Rejected: the template cannot say the row, or its spans are not known.
+        """
+        if rung == "tracked":
+            return self.tracked(conversation, form, kwargs)
+        text, segments, written = coarse_segments(self, rung, stops, conversation, form, kwargs)
+        return Dialog(text, segments, written, is_coarse=True)
+
+    def recorded(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> Recording:
+        """The run of a conversation's shape, for a row that `tracked` renders.
+
+        Raises:
+            Refused: the template does with content what cannot be recorded.
+        """
+        environment, template = self._recording
+        trace = RecordingTrace(conversation)
+        written = write(conversation, form, trace, Counter())
+        pieces = environment.render_pieces(template, self._variables(written, kwargs, prompt=False), trace)
+        return Recording(list(pieces), trace.recorder)
+
+    @cached_property
+    def _recording(self) -> tuple[RecordingEnvironment, jinja2.Template]:
+        environment = RecordingEnvironment(self.date)
+        return environment, environment.from_string(self.source)
 
     def generation_prompt(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> str:
         """What the template writes behind the conversation for the model to go on from."""

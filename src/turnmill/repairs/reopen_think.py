@@ -34,7 +34,7 @@ def reopen_think(conversation: Conversation, mending: Mending) -> Conversation:
 
 
 def _missing_opener(message: Message, openers: Sequence[str]) -> str | None:
-    if message.role != "assistant" or message.is_call or message.channel == "analysis":
+    if message.role != "assistant" or message.is_call or message.channel in ("analysis", "text"):
         return None
     text = message.text
     closed = [opener for opener in openers if closer(opener) in text]

@@ -85,6 +85,8 @@ class Explanation(msgspec.Struct, frozen=True):
     message: str | None = None
     at: int | None = None
     """Recorded index of the message at fault."""
+    repairs: tuple[str, ...] = ()
+    """Those that changed the row, in order."""
 
     def as_json(self) -> dict[str, Json]:
         """One line of `explain --json`."""
@@ -99,6 +101,8 @@ class Explanation(msgspec.Struct, frozen=True):
             "turns": msgspec.to_builtins(self.turns),
             "examples": [_without_tokens(example) for example in self.examples],
         }
+        if self.repairs:
+            value["repairs"] = list(self.repairs)
         if self.code is not None:
             value |= {"code": self.code, "message": self.message}
         if self.control_hits and self.text is not None:
@@ -154,6 +158,7 @@ def explain_accepted(
         examples=tuple(shown),
         control_hits=rendered.control_hits,
         roles=roles_of(conversation),
+        repairs=_repairs_of(conversation),
     )
 
 
@@ -209,7 +214,12 @@ def explain_left(
         code=fault.code,
         message=fault.message,
         at=fault.at,
+        repairs=_repairs_of(conversation) if conversation else (),
     )
+
+
+def _repairs_of(conversation: Conversation) -> tuple[str, ...]:
+    return tuple(conversation.meta.get("repairs", ()))
 
 
 def place_of(conversation: Conversation) -> str:

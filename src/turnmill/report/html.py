@@ -50,7 +50,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _row(explanation: Explanation) -> dict[str, Any]:
-    names = ("row", "id", "place", "text", "turns", "examples", "roles", "code", "message", "at")
+    names = ("row", "id", "place", "text", "turns", "examples", "roles", "code", "message", "at", "repairs")
     return {name: getattr(explanation, name) for name in names} | {"pieces": list(pieces(explanation))}
 
 

@@ -48,6 +48,8 @@ def _head(explanation: Explanation, console: Console) -> None:
 
     name = f"  id {explanation.id}" if explanation.id else ""
     console.print(Text(f"row {explanation.row}  {showable(explanation.place)}{name}", style="bold"))
+    if explanation.repairs:
+        console.print(Text(f"mended: {', '.join(explanation.repairs)}"))
     if explanation.code is not None:
         where = "" if explanation.at is None else f" (message {explanation.at})"
         said = f"leaves: {explanation.code}: {showable(explanation.message or '')}{where}"

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from xxhash import xxh3_64_intdigest
 
 from turnmill.errors import Rejected
+from turnmill.rendered import Span
 from turnmill.tokens.offsets import ByteOffsets, is_byte_level
 from turnmill.tokens.words import words_of
 
@@ -116,6 +117,20 @@ class Encoder:
                     f"the vocabulary spells {text[start:end]!r} in no way but as the control token",
                 )
             parts.append(part)
+        return _joined(parts)
+
+    def pieces(self, text: str, spans: Sequence[Span], escaped: Sequence[tuple[int, int]]) -> Encoded:
+        """The encodes of the spans, each as a text of its own, joined; escaped stretches hold no control token.
+
+        Raises:
+            Rejected: `control-token-unescapable`.
+        """
+        parts: list[Encoded] = []
+        for span in spans:
+            inside = [(low - span.start, high - span.start) for low, high in escaped if span.start <= low < span.end]
+            piece = text[span.start : span.end]
+            part = self.segments(piece, (), inside) if inside else self.whole([piece])[0]
+            parts.append(Encoded(part.ids, part.offsets + span.start))
         return _joined(parts)
 
     def crossed(self, encoded: Encoded, borders: Sequence[int]) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
@@ -77,6 +78,26 @@ def fit(example: Example, options: Fit, max_tokens: int, *, only_last: bool, cou
     counts["fit/turns-cut"] += sum(turn_end > end for turn_end in example.turn_ends)
     counts["fit/tokens-cut"] += length - end
     return parts
+
+
+def chunks(example: Example, max_tokens: int, counts: Counter[str]) -> list[Part]:
+    """A raw text as parts of at most `max_tokens` tokens: one after another, every token once.
+
+    A last part of one token would train nothing (no token before it predicts it), so it takes one more.
+
+    Args:
+        example: the whole text.
+        max_tokens: the limit in tokens.
+        counts: `fit/<what>` → how often.
+    """
+    length = len(example.input_ids)
+    edges = [*range(0, length, max_tokens), length]
+    if len(edges) > 2 and edges[-1] - edges[-2] == 1 and max_tokens > 2:
+        edges[-2] -= 1
+    if len(edges) > 2:
+        counts["fit/texts-chunked"] += 1
+        counts["fit/parts-added"] += len(edges) - 2
+    return [part_of(example, number, (Stretch(*edge),)) for number, edge in enumerate(pairwise(edges))]
 
 
 def _trained_end(example: Example) -> int:

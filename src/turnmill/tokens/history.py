@@ -125,6 +125,8 @@ class Histories:
             whole: its final render.
             asked: what its source asks for.
         """
+        if row.is_raw_text:
+            return [View(row, whole, frozenset())]
         kwargs = self._renderer.kwargs_of(row, asked.template_kwargs)
         if asked.mode != "per-turn" and self._is_trusted(row, row_id, kwargs):
             return [View(row, whole, None)]

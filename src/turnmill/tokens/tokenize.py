@@ -39,10 +39,11 @@ class Tokenizing:
 
     def examples(self, rows: Sequence[Row]) -> list[Example | Rejected]:
         """One example, or the rejection, a row; nothing is cut yet."""
-        whole = iter(self._encoder.whole([row.rendered.text for row in rows if not row.rendered.control_hits]))
+        texts = [row.rendered.text for row in rows if _is_encoded_whole(row.conversation, row.rendered)]
+        whole = iter(self._encoder.whole(texts))
         found: list[Example | Rejected] = []
         for row in rows:
-            encoded = None if row.rendered.control_hits else next(whole)
+            encoded = next(whole) if _is_encoded_whole(row.conversation, row.rendered) else None
             try:
                 found.append(self._example(row, encoded))
             except Rejected as fault:
@@ -53,12 +54,12 @@ class Tokenizing:
         """(tokens, 2): the characters [start, end) of each token of the row's example, before it is cut."""
         policy = Policy(conversation, loss)
         weights = np.array([policy.weight(span) for span in rendered.spans])
-        return self._bordered(rendered, policy, weights, None).offsets
+        return self._bordered(conversation, rendered, policy, weights, None).offsets
 
     def _example(self, row: Row, encoded: Encoded | None) -> Example:
         conversation, rendered, policy = row.conversation, row.rendered, Policy(row.conversation, row.loss)
         weights = np.array([policy.weight(span) for span in rendered.spans])
-        encoded = self._bordered(rendered, policy, weights, encoded)
+        encoded = self._bordered(conversation, rendered, policy, weights, encoded)
         low, high = spans_of_tokens(rendered, encoded.offsets)
         token_weights = self._token_weights(weights, low, high)
         if not token_weights.any():
@@ -79,10 +80,17 @@ class Tokenizing:
         )
 
     def _bordered(
-        self, rendered: Rendered, policy: Policy, weights: NDArray[np.float64], encoded: Encoded | None
+        self,
+        conversation: Conversation,
+        rendered: Rendered,
+        policy: Policy,
+        weights: NDArray[np.float64],
+        encoded: Encoded | None,
     ) -> Encoded:
         """The ids, with a border at each trained turn's start that a token would otherwise lie across."""
         starts = _trained_starts(rendered, policy, weights)
+        if encoded is None and conversation.is_raw_text:
+            return self._encoder.pieces(rendered.text, rendered.spans, rendered.control_hits)
         if encoded is None:
             encoded = self._encoder.segments(rendered.text, (), rendered.control_hits)
         crossed = self._encoder.crossed(encoded, starts)
@@ -107,6 +115,11 @@ class Tokenizing:
             if inside.min() == 0 and inside.max() > 0:
                 self.counts["tokenize/straddling"] += 1
         return token_weights
+
+
+def _is_encoded_whole(conversation: Conversation, rendered: Rendered) -> bool:
+    """Whether one encode of the text gives its ids: not around escaped content, nor for the spans of a raw text."""
+    return not rendered.control_hits and not conversation.is_raw_text
 
 
 def spans_of_tokens(rendered: Rendered, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

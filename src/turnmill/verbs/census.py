@@ -15,6 +15,7 @@ from turnmill.dedup import exchange_key, weights_key
 from turnmill.errors import Rejected, StaleError
 from turnmill.files.inventory import MANIFEST, is_published, verify
 from turnmill.models import open_model
+from turnmill.options import Filter
 from turnmill.rendered import Kind, Loss
 from turnmill.report.census import SAMPLES_PER_SOURCE, SourceCensus, Unit, census
 from turnmill.tokens.loss import Policy
@@ -179,47 +180,55 @@ class Counting:
 
     def __init__(self, config: Config, advance: Callable[[int], None]) -> None:
         self._config, self._advance = config, advance
-        self._filter = settled(config.filter)
         self._seen: dict[bytes, str] = {}
         self._exchanges: set[str] = set()
         model = open_model(config.model)
         self._max_tokens = max_tokens_of(config.fit, model)
         self.unit: Unit = "tokens" if model.tokenizer_path else "characters"
-        engine = TokenEngine if model.tokenizer_path else TextEngine
-        self._engine: Engine = engine(Recipe(config.model, config.render, Loss(), config.fit, self._max_tokens))
+        self._engines: dict[bytes, Engine] = {}
 
     def source(self, opened: OpenSource) -> SourceCensus:
         """What was counted of one source."""
         counts: Counter[str] = Counter()
         found = SourceCensus(opened.source.name, counts, [], [])
         recipe, rows = recipe_of(self._config, opened.source, self._max_tokens), self._kept(opened, counts)
+        engine = self._engine(recipe)
         while batch := list(islice(rows, BATCH)):
-            for measured in self._engine.run(batch, recipe):
+            for measured in engine.run(batch, recipe):
                 if isinstance(measured, Rejected):
                     _leaves(counts, "rejected", measured.code)
                 else:
                     self._count(found, measured)
-        counts.update(self._engine.counts())
+        counts.update(engine.counts())
         return found
+
+    def _engine(self, recipe: Recipe) -> Engine:
+        """What makes examples under the recipe's `render` options; one for all sources that share them."""
+        key = msgspec.json.encode(recipe.render)
+        if key not in self._engines:
+            made = Recipe(recipe.model, recipe.render, Loss(), recipe.fit, self._max_tokens)
+            self._engines[key] = TokenEngine(made) if self.unit == "tokens" else TextEngine(made)
+        return self._engines[key]
 
     def _kept(self, opened: OpenSource, counts: Counter[str]) -> Iterator[Checked]:
         """The rows that come through check, filter and dedup; those that do not are counted."""
+        options = settled(self._config.of(opened.source).filter)
         for task in tasks_of(opened, self._config):
             for outcome in outcomes(task, counts):
                 checked, fault = outcome.checked, outcome.fault
                 counts["rows/read"] += 1
                 self._advance(1)
-                leaves = ("rejected", fault.code) if fault is not None else self._leaves_later(checked)
+                leaves = ("rejected", fault.code) if fault is not None else self._leaves_later(checked, options)
                 if leaves is not None:
                     _leaves(counts, *leaves)
                 elif checked is not None:
                     yield checked
 
-    def _leaves_later(self, row: Checked | None) -> tuple[str, str] | None:
+    def _leaves_later(self, row: Checked | None, options: Filter) -> tuple[str, str] | None:
         """Class and code of a checked row that a filter or dedup lets go."""
         if row is None:
             return None
-        filtered = verdict(row, self._filter)
+        filtered = verdict(row, options)
         if filtered is not None:
             return filtered[0], filtered[1].code
         code = self._repeats(row)

@@ -15,6 +15,7 @@ import msgspec
 from turnmill.contract import check
 from turnmill.conversation import Checked, Conversation, Json
 from turnmill.dialects import Reading, convert, dialects
+from turnmill.dialects.canonical import ALWAYS_KEPT
 from turnmill.errors import HealthError, Rejected
 from turnmill.files import canonical, quarantine
 from turnmill.files.decode import decode_exactly, lone_surrogate
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 VERSION = 2
 CONVERSATIONS, QUARANTINE = "conversations.parquet", "quarantine.parquet"
-ALWAYS_KEPT = ("source_train_turns",)
-"""Annotations that are kept without being asked for."""
 MENDABLE = "lone-surrogate"
 """The one fault of the reader that a repair can mend."""
 
@@ -76,14 +75,15 @@ def kept_columns(read: Read) -> tuple[str, ...]:
 
 def tasks_of(opened: OpenSource, config: Config, fingerprint: str = "") -> list[CheckTask]:
     """The shards of a source as tasks."""
+    own = config.of(opened.source)
     return [
         CheckTask(
             shard=shard,
             dialect=opened.dialects[shard.name],
             source=opened.source,
-            read=config.read,
-            check=config.check,
-            fractional=config.loss_of(opened.source).fractional,
+            read=own.read,
+            check=own.check,
+            fractional=own.loss.fractional,
             fingerprint=fingerprint,
         )
         for shard in opened.plan.shards
@@ -199,14 +199,14 @@ def run_shard(task: CheckTask, folder: Path) -> ShardResult:
 
 def step_of(opened: OpenSource, config: Config) -> Step:
     """The recipe of a source's checked rows."""
-    source = opened.source
+    source, own = opened.source, config.of(opened.source)
     params: dict[str, Json] = {
-        "read": _as_json(config.read, leave_out=("keep_prefix",)),
-        "check": _as_json(config.check),
+        "read": _as_json(own.read, leave_out=("keep_prefix",)),
+        "check": _as_json(own.check),
         "dialects": {file: dialects.identity(name) for file, name in opened.dialects.items()},
         "source": {key: getattr(source, key) for key in ("columns", "tags", "roles")},
         "repairs": [repairs.identity(name) for name in source.repairs],
-        "fractional": config.loss_of(source).fractional,
+        "fractional": own.loss.fractional,
         "rows": sum(shard.rows for shard in opened.plan.shards),
         "first_row": opened.plan.shards[0].first_row,
         "shards": [[shard.start, shard.end] for shard in opened.plan.shards],

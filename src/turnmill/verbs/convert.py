@@ -15,7 +15,7 @@ from turnmill.errors import HealthError, Rejected, UsageError
 from turnmill.files.disk import beside, writing
 from turnmill.files.record import Record
 from turnmill.verbs.check import check_fatal, check_health, outcomes, tasks_of
-from turnmill.verbs.read import OpenSource
+from turnmill.verbs.read import OpenSource, kept_annotations
 
 if TYPE_CHECKING:
     from turnmill.config import Config
@@ -115,7 +115,7 @@ def _said(
         record = write_record(checked, dialect)
     except Rejected as fault:
         return None, fault
-    kept = {column: checked.meta[column] for column in keep_columns if column in checked.meta}
+    kept = {column: checked.meta[column] for column in kept_annotations(checked, keep_columns)}
     return {**kept, **record}, None
 
 
@@ -123,8 +123,9 @@ def _ask_health(opened: list[OpenSource], config: Config, found: list[SourceCoun
     failures = []
     for source, counted in zip(opened, found, strict=True):
         try:
-            counted.warning = check_health(counted.source, counted.counts, config.health_of(source.source), "")
-            check_fatal(counted.fatal, config.read)
+            own = config.of(source.source)
+            counted.warning = check_health(counted.source, counted.counts, own.health, "")
+            check_fatal(counted.fatal, own.read)
         except HealthError as failure:
             failures.append(failure.message)
     if failures:

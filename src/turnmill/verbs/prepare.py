@@ -23,14 +23,14 @@ from turnmill.files.inventory import verify
 from turnmill.files.storage import is_url
 from turnmill.files.tables import group_ranges
 from turnmill.models import LoadedModel, open_model
-from turnmill.options import Render
+from turnmill.options import KEEP_ALL, Render
 from turnmill.repairs.mender import alarms
 from turnmill.steps.build import Engine, Finish, Progress, build, no_finish
 from turnmill.steps.manifest import Manifest, manifest_of
 from turnmill.steps.shards import RESULT, RunShard, ShardResult, shard_folder
 from turnmill.steps.step import Step
 from turnmill.verbs import check, dedup, filter, pack, split, tokenize
-from turnmill.verbs.read import OpenSource, open_sources
+from turnmill.verbs.read import OpenSource, open_sources, with_columns_named
 from turnmill.verbs.tokenize import Recipe
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 MAX_UNSAYABLE = 0.05
 """Share of a source's rows that the template may fail to say before a run stops."""
 MIN_UNSAYABLE_ROWS = 20
+TEXT_HOLDS_CONTROL_TOKENS = "text-holds-control-tokens"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +96,26 @@ def plan_of(config: Config) -> Plan:
     Raises:
         UsageError: a source, the model or an option cannot be used; nothing was written.
     """
-    filter.settled(config.filter)
     if not config.sources:
         raise UsageError(
             "no data given: expected files, or `sources` in the config", next_step="turnmill prepare --help"
         )
     if config.model.name_or_path is None:
         raise UsageError("no model given: prepare needs its tokenizer and template", next_step="--model smollm2")
-    split.require_usable(config.split, check.kept_columns(config.read))
+    for own in map(config.of, config.sources):
+        filter.settled(own.filter)
+        if config.read.keep_columns != KEEP_ALL:
+            split.require_usable(own.split, check.kept_columns(config.read))
     model = open_model(config.model)
     max_tokens = tokenize.max_tokens_of(config.fit, model)
     recipes = {source.name: tokenize.recipe_of(config, source, max_tokens) for source in config.sources}
-    tokenize.line_of(next(iter(recipes.values())))
-    return Plan(config, open_sources(config), model, max_tokens, recipes)
+    for recipe in recipes.values():
+        tokenize.line_of(recipe)
+    opened = open_sources(config)
+    config = with_columns_named(config, opened)
+    for source in config.sources:
+        split.require_usable(config.of(source).split, check.kept_columns(config.read))
+    return Plan(config, opened, model, max_tokens, recipes)
 
 
 def cache_of(output: Path, cache: Path | None) -> Path:
@@ -148,7 +156,10 @@ def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:
     engine = Engine(executors.get("local"), config.workers or os.cpu_count() or 1, progress)
     builder = _Builder(cache, engine)
     checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.sources}
-    filters = {name: _filter(builder, config, checked) for name, checked in checks.items()}
+    filters = {
+        opened.source.name: _filter(builder, config.of(opened.source), checks[opened.source.name])
+        for opened in plan.sources
+    }
     names = tuple(checks)
     conversations = tuple(str(path) for checked in checks.values() for path in checked.file(check.CONVERSATIONS))
     indexes = tuple(str(path) for filtered in filters.values() for path in filtered.file(filter.INDEX))
@@ -156,8 +167,9 @@ def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:
     task = dedup.DedupTask(indexes, conversations, names, config.dedup, step.fingerprint)
     deduped = builder.build(step, [task], dedup.run_shard)
     duplicates = str(deduped.file(dedup.DUPLICATES)[0])
-    step = split.step_of(deduped.step, config.split)
-    sided = builder.build(step, [split.SplitTask(indexes, duplicates, names, config.split)], split.run_shard)
+    own = split.own_splits(config)
+    step = split.step_of(deduped.step, config.split, own)
+    sided = builder.build(step, [split.SplitTask(indexes, duplicates, names, config.split, own)], split.run_shard)
     examples = {name: _tokenize(builder, plan, name, checked, sided) for name, checked in checks.items()}
     return Prepared(checks, filters, deduped, sided, examples, _pack(builder, plan, examples))
 
@@ -215,16 +227,16 @@ def _check(builder: _Builder, plan: Plan, opened: OpenSource) -> Built:
 
     tasks = check.tasks_of(opened, config, step.fingerprint)
     built = builder.build(step, tasks, check.run_shard, finish, rows=[task.shard.rows for task in tasks])
-    warning = check.check_health(name, _sums(built.results), config.health_of(opened.source), _show(opened))
+    warning = check.check_health(name, _sums(built.results), config.of(opened.source).health, _show(opened))
     plan.warnings.extend([warning] if warning else [])
     plan.warnings.extend(alarms(name, _sums(built.results)))
     return built
 
 
 def _check_source(plan: Plan, opened: OpenSource, results: Sequence[ShardResult]) -> None:
-    counts = _sums(results)
-    check.check_health(opened.source.name, counts, plan.config.health_of(opened.source), _show(opened))
-    check.check_fatal([fault for result in results for fault in result.extra["fatal"]], plan.config.read)
+    counts, own = _sums(results), plan.config.of(opened.source)
+    check.check_health(opened.source.name, counts, own.health, _show(opened))
+    check.check_fatal([fault for result in results for fault in result.extra["fatal"]], own.read)
 
 
 def _show(opened: OpenSource) -> str:
@@ -260,11 +272,11 @@ def _tokenize(builder: _Builder, plan: Plan, name: str, checked: Built, sided: B
     ]
 
     def finish(_: Path, results: Sequence[ShardResult]) -> dict[str, Json]:
-        check_sayable(name, _sums(results), plan.config.render, plan.model.name)
+        check_sayable(name, _sums(results), recipe.render, plan.model.name)
         return {}
 
     built = builder.build(step, tasks, tokenize.run_shard, finish, rows=[task.groups.rows for task in tasks])
-    check_sayable(name, _sums(built.results), plan.config.render, plan.model.name)
+    check_sayable(name, _sums(built.results), recipe.render, plan.model.name)
     return built
 
 
@@ -302,6 +314,13 @@ def check_sayable(source: str, counts: dict[str, int], render: Render, model: st
     rows = counts.get("rows/accepted", 0) + counts.get("rows/eval", 0) + counts.get("rows/rejected", 0)
     if render.on_unsayable == "drop" or rows < MIN_UNSAYABLE_ROWS or lost <= MAX_UNSAYABLE * rows:
         return
+    if 2 * counts.get(f"codes/{TEXT_HOLDS_CONTROL_TOKENS}", 0) > lost:
+        raise HealthError(
+            f"source {source!r}: {lost:,} of {rows:,} rows cannot be trained on ({lost / rows:.1%}):\n"
+            f"{_codes_listing(counts)}\n"
+            "the source's `control_tokens` says what becomes of such texts: escape, or keep where they were rendered",
+            next_step=f"--sources.{source}.control_tokens escape",
+        )
     raise HealthError(
         f"source {source!r}: the template cannot say {lost:,} of {rows:,} rows ({lost / rows:.1%}):\n"
         f"{_codes_listing(counts)}\n"

@@ -41,7 +41,7 @@ def publish_prepared(plan: Plan, prepared: Prepared, output: Path, started: floa
         output: OUT.
         started: `time.time()` when the run began.
     """
-    report = census(source_censuses(plan, prepared)) | beside_census(plan, prepared, output)
+    report = census(source_censuses(plan, prepared)) | beside_census(plan, prepared)
     answer = answer_of(output, report, prepared, plan)
     reports: dict[str, Path | bytes] = {
         "report.json": json_file(report),
@@ -52,7 +52,7 @@ def publish_prepared(plan: Plan, prepared: Prepared, output: Path, started: floa
     return answer
 
 
-def beside_census(plan: Plan, prepared: Prepared, output: Path) -> dict[str, Json]:
+def beside_census(plan: Plan, prepared: Prepared) -> dict[str, Json]:
     """What the report says beside the counts: the limit, what the template cannot say, and some rows that left."""
     left = [*prepared.checks.values(), *prepared.filters.values(), *prepared.examples.values()]
     paths = [path for one in left for path in one.file(check.QUARANTINE)]
@@ -60,7 +60,7 @@ def beside_census(plan: Plan, prepared: Prepared, output: Path) -> dict[str, Jso
         "max_tokens": plan.max_tokens,
         "template_says": _says(plan),
         "left_rows": left_rows(paths, [*prepared.checks]),
-        "show_left": f"turnmill quarantine show {output.name}",
+        "show_left": "turnmill quarantine show OUT",
     }
 
 
@@ -158,7 +158,7 @@ def about(plan: Plan, prepared: Prepared, answer: dict[str, Json]) -> dict[str, 
         "eos_origin": plan.model.eos_origin,
         "says": _says(plan),
     }
-    weighted = prepared.pack.results[0].extra["weighted"]
+    weighted = any(result.extra["weighted"] for result in prepared.pack.results)
     return {
         "kind": KIND,
         "fingerprint": prepared.pack.step.fingerprint,

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from turnmill.conversation import Json
-from turnmill.dialects import Mapping, dialects
-from turnmill.dialects.detect import Detected, detect
-from turnmill.errors import UsageError
+from turnmill.conversation import PROVENANCE, Conversation, Json
+from turnmill.dialects import Mapping, Reading, convert, dialects
+from turnmill.dialects.canonical import ALWAYS_KEPT
+from turnmill.dialects.detect import TEXT, Detected, detect
+from turnmill.errors import Rejected, UsageError
+from turnmill.files.foreign import FIRST_RECORDS, refuse_other_formats
 from turnmill.files.plan import SHARD_BYTES, plan
 from turnmill.files.read import records
 from turnmill.files.record import Shard, SourcePlan
-from turnmill.options import Read, Source
+from turnmill.options import KEEP_ALL, Read, Source
 from turnmill.repairs import repairs
 
 if TYPE_CHECKING:
@@ -49,9 +52,10 @@ def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES) -> list[Open
     for source in config.sources:
         for name in source.repairs:
             repairs.get(name)
-        found = plan(source.name, source.data, config.read, first_row=first_row, shard_bytes=shard_bytes)
-        found = limited(found, config.limit)
-        opened.append(_with_dialects(source, found, config.read))
+        own = config.of(source)
+        found = plan(source.name, source.data, own.read, first_row=first_row, shard_bytes=shard_bytes)
+        found = limited(found, own.limit)
+        opened.append(_with_dialects(source, found, own.read))
         first_row += sum(shard.rows for shard in found.shards)
     return opened
 
@@ -70,6 +74,44 @@ def limited(found: SourcePlan, limit: int | None) -> SourcePlan:
     return msgspec.structs.replace(found, shards=tuple(shards))
 
 
+def with_columns_named(config: Config, opened: Sequence[OpenSource]) -> Config:
+    """The config with `read.keep_columns: all` as the names of the columns that it keeps, sorted.
+
+    Every record is parsed for it, and one of each make (the same columns with something in them) converted.
+    """
+    if config.read.keep_columns != KEEP_ALL:
+        return config
+    names = sorted({name for source in opened for name in _undeclared(source, config.of(source.source))})
+    return config.model_copy(update={"read": dataclasses.replace(config.read, keep_columns=tuple(names))})
+
+
+def _undeclared(opened: OpenSource, config: Config) -> set[str]:
+    """The columns of a source that its dialects leave."""
+    found: set[str] = set()
+    done: set[tuple[str, frozenset[str]]] = set()
+    reading = Reading(mapping_of(opened.source), config.read.think_tags, True, KEEP_ALL)
+    for shard in opened.plan.shards:
+        name = opened.dialects[shard.name]
+        for value in _good(shard, config.read):
+            make = (name, frozenset(key for key, held in value.items() if held is not None))
+            if make in done:
+                continue
+            try:
+                conversation = convert(value, dialects.get(name), reading)
+            except Rejected:
+                continue
+            done.add(make)
+            found |= set(kept_annotations(conversation, KEEP_ALL))
+    return found
+
+
+def kept_annotations(conversation: Conversation, keep_columns: Sequence[str]) -> list[str]:
+    """The kept columns that a row has, in the order of the names, or as it holds them where all are kept."""
+    if keep_columns == KEEP_ALL:
+        return [name for name in conversation.meta if name not in PROVENANCE and name not in ALWAYS_KEPT]
+    return [name for name in keep_columns if name in conversation.meta]
+
+
 def mapping_of(source: Source) -> Mapping:
     """How the source names its fields."""
     return Mapping(columns=source.columns, tags=source.tags, roles=source.roles)
@@ -79,9 +121,12 @@ def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
     names: dict[str, Shard] = {}
     for shard in found.shards:
         names.setdefault(shard.name, shard)
-    if source.dialect != "auto":
-        dialects.get(source.dialect)
-        return OpenSource(source, found, dict.fromkeys(names, source.dialect), {})
+    for shard in (shard for shard in names.values() if shard.layout == "lines"):
+        refuse_other_formats(shard, list(islice(records(shard, read), min(shard.rows, FIRST_RECORDS))))
+    if source.dialect != "auto" or source.mode == TEXT:
+        given = TEXT if source.mode == TEXT else source.dialect
+        dialects.get(given)
+        return OpenSource(source, found, dict.fromkeys(names, given), {})
     told: dict[str, str] = {}
     reasons: dict[str, str] = {}
     for name, shard in names.items():
@@ -95,9 +140,13 @@ def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
 
 def _detected(name: str, sample: list[dict[str, Json]], source: Source) -> Detected:
     try:
-        return detect(sample, mapping_of(source))
+        detected = detect(sample, mapping_of(source))
     except UsageError as fault:
         raise UsageError(f"{name}: {fault.message}", next_step=fault.next_step) from fault
+    if detected.name == TEXT and source.mode == "chat":
+        message = f"{name}: raw texts ({detected.why}), and mode of source {source.name!r} is chat"
+        raise UsageError(message, next_step=f"--sources.{source.name}.mode text")
+    return detected
 
 
 def _good(shard: Shard, read: Read) -> Iterator[dict[str, Json]]:

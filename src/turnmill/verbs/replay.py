@@ -1,7 +1,8 @@
 """quarantine replay: the rejected rows of a prepared folder, mended and checked once more under other options.
 
-What passes is written as a further source of `openai` records: as it was mended and checked, so that it needs none of
-the options that it was read with, with its old place, code and repairs in the column `replayed`.
+What passes is written as a further source of canonical rows (dialect `turnmill`): as it was mended and checked, with
+the recorded content of its think blocks, so that it needs none of the options that it was read with. Its old place,
+code and repairs stand in the column `replayed`, as JSON text.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from turnmill.conversation import Checked, Json
-from turnmill.dialects.writing import write_record
+from turnmill.conversation import PROVENANCE, Checked, Json, recorded_json
+from turnmill.dialects.canonical import ALWAYS_KEPT
 from turnmill.errors import Rejected, StaleError, UsageError
+from turnmill.files.canonical import to_row
 from turnmill.files.decode import decode
 from turnmill.files.disk import beside, writing
 from turnmill.files.inventory import verify
@@ -27,13 +29,12 @@ from turnmill.files.record import Record
 from turnmill.repairs import repairs
 from turnmill.verbs.check import MENDABLE, RecordCheck
 from turnmill.verbs.quarantine import Wanted, free_name, left_rows, summary
+from turnmill.verbs.read import kept_annotations
 
 if TYPE_CHECKING:
     from turnmill.config import Config
 
 RUN = "run.json"
-DIALECT = "openai"
-"""Of the records that are written."""
 PASSES = "passes"
 STAGES = ("read", "convert", "repair", "check")
 """Where a row leaves as its record; later it is a checked row, which check has nothing more to say to."""
@@ -142,10 +143,7 @@ def _replayed(left: Left, checks: _Checks, keep_columns: tuple[str, ...]) -> Rep
     outcome = checks.of(left).outcome(_record_of(left))
     if outcome.checked is None:
         return Replayed(left, outcome.fault.code if outcome.fault else left.code)
-    try:
-        return Replayed(left, PASSES, _written(outcome.checked, left, keep_columns))
-    except Rejected as fault:
-        return Replayed(left, fault.code)
+    return Replayed(left, PASSES, _written(outcome.checked, left, keep_columns))
 
 
 def _record_of(left: Left) -> Record:
@@ -159,8 +157,9 @@ def _record_of(left: Left) -> Record:
 
 def _written(row: Checked, left: Left, keep_columns: tuple[str, ...]) -> dict[str, Json]:
     place = {name: getattr(left, name) for name in ("source", "source_file", "source_line", "row", "code")}
-    kept = {column: row.meta[column] for column in keep_columns if column in row.meta}
-    return {**kept, **write_record(row, DIALECT), "replayed": {**place, "repairs": row.meta.get("repairs", [])}}
+    kept = [*kept_annotations(row, keep_columns), *(name for name in ALWAYS_KEPT if name in row.meta)]
+    written = {name: value for name, value in to_row(row, kept).items() if name not in PROVENANCE}
+    return {**written, "replayed": recorded_json({**place, "repairs": row.meta.get("repairs", [])})}
 
 
 class _Checks:
@@ -178,8 +177,8 @@ class _Checks:
         dialect = named if named != "auto" else self._dialects[left.source][left.source_file]
         key = (left.source, dialect)
         if key not in self._made:
-            fractional = self._config.loss_of(source).fractional
-            self._made[key] = RecordCheck(source, dialect, self._config.read, self._config.check, fractional, Counter())
+            own = self._config.of(source)
+            self._made[key] = RecordCheck(source, dialect, own.read, own.check, own.loss.fractional, Counter())
         return self._made[key]
 
 

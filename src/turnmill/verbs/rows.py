@@ -66,12 +66,12 @@ def rows_of(opened: OpenSource, config: Config, counts: Counter[str], only_row: 
 
     Args:
         opened: the source.
-        config: its `read`, `check` and `filter` sections.
+        config: its `read`, `check` and `filter` sections, with the source's overrides.
         counts: takes `rows/read`, `rows/checked`, `rows/<class>`, `read/<what>`, `repair/<name>`; of rejected rows
             `codes/<code>`, which the health limit asks for, and of those that a filter lets go `filters/<code>`.
         only_row: leave out shards that do not hold the row of this number.
     """
-    options = settled(config.filter)
+    options = settled(config.of(opened.source).filter)
     for task in tasks_of(opened, config):
         if only_row is not None and not _holds(task, only_row):
             continue

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
+from turnmill.conversation import Json
 from turnmill.errors import UsageError, quote, shell_word
 from turnmill.files.tables import write_columns
 from turnmill.options import Split
@@ -18,6 +19,9 @@ from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
 from turnmill.verbs.dedup import lost_rows
 from turnmill.verbs.filter import read_index
+
+if TYPE_CHECKING:
+    from turnmill.config import Config
 
 VERSION = 1
 SIDES = "sides.parquet"
@@ -31,6 +35,8 @@ class SplitTask(NamedTuple):
     duplicates: str
     sources: tuple[str, ...]
     split: Split
+    own: dict[str, Split]
+    """Of the sources that say for themselves how much is held out."""
 
 
 def require_usable(options: Split, kept_columns: Sequence[str]) -> None:
@@ -45,9 +51,19 @@ def require_usable(options: Split, kept_columns: Sequence[str]) -> None:
         raise UsageError(what, next_step=f"--read.keep_columns {shell_word(f'[{options.group_field}]')}")
 
 
-def step_of(dedup: Step, options: Split) -> Step:
-    """The recipe of the sides."""
-    return Step("split", VERSION, msgspec.to_builtins(dataclasses.asdict(options)), (dedup.fingerprint,))
+def own_splits(config: Config) -> dict[str, Split]:
+    """Source → its split, of those that say for themselves how much is held out."""
+    return {
+        source.name: config.of(source).split for source in config.sources if source.split.keys() & {"fraction", "rows"}
+    }
+
+
+def step_of(dedup: Step, options: Split, own: Mapping[str, Split]) -> Step:
+    """The recipe of the sides; `own` has the sources' own amounts."""
+    params: dict[str, Json] = msgspec.to_builtins(dataclasses.asdict(options))
+    if own:
+        params["own"] = {name: {"fraction": split.fraction, "rows": split.rows} for name, split in own.items()}
+    return Step("split", VERSION, params, (dedup.fingerprint,))
 
 
 def run_shard(task: SplitTask, folder: Path) -> ShardResult:
@@ -65,7 +81,8 @@ def run_shard(task: SplitTask, folder: Path) -> ShardResult:
             rows.append(row.row)
             groups.append(row.group)
             sources.append(order[row.source])
-    sides = split_rows(np.array(groups, dtype=np.uint64), sources, task.split)
+    own = {order[name]: split for name, split in task.own.items()}
+    sides = split_rows(np.array(groups, dtype=np.uint64), sources, task.split, own)
     schema = pa.schema([pa.field("row", pa.int64(), nullable=False), pa.field("held_out", pa.bool_(), nullable=False)])
     write_columns(folder / SIDES, {"row": rows, "held_out": sides.held_out}, schema)
     counts = Counter({"split/held-out": int(sides.held_out.sum()), "split/groups-too-large": len(sides.oversized)})

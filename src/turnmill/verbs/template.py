@@ -45,6 +45,7 @@ class TemplateReport:
                 "close": probe.markers.think_close,
                 "kept_in_history": probe.keeps_history_reasoning,
             },
+            "spans": probe.rung,
             "adds_text": probe.adds_text,
             "trims": probe.trims,
             "asks_the_clock": probe.asks_the_clock,

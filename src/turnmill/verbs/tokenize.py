@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from turnmill.conversation import Checked
-from turnmill.errors import Rejected
+from turnmill.errors import Rejected, UsageError
 from turnmill.files.canonical import readmit, schema
 from turnmill.files.examples import ExampleWriter
 from turnmill.files.quarantine import from_conversation
@@ -22,10 +22,11 @@ from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render, Source
 from turnmill.rendered import Example, Rendered
 from turnmill.rendering.history import View
+from turnmill.rendering.raw_text import Around
 from turnmill.rendering.renderer import Renderer
 from turnmill.steps.shards import ShardResult
 from turnmill.tokens.encode import Encoder
-from turnmill.tokens.fit import Part, fit
+from turnmill.tokens.fit import Part, chunks, fit
 from turnmill.tokens.history import Asked, Histories, scaled, unscaled
 from turnmill.tokens.markers import check_markers
 from turnmill.tokens.tokenize import Row, Tokenizing
@@ -103,7 +104,7 @@ class Line:
 
     def __init__(self, recipe: Recipe, *, accelerate: bool = False) -> None:
         self.model: LoadedModel = open_model(recipe.model)
-        self.renderer = renderer_of(self.model, recipe.render)
+        self.renderer = renderer_of(self.model, recipe.render, accelerate=accelerate)
         self.tokenizer = self.model.tokenizer()
         check_markers(self.tokenizer, self.renderer.probe, self.model.name)
         encoder = Encoder(self.tokenizer, self.renderer.probe.markers.control, accelerate=accelerate)
@@ -129,6 +130,7 @@ class Line:
             recipe: of their source.
             ids: theirs, where they are stored beside them; they cost a hash each.
         """
+        self._check_kinds(recipe.loss)
         rendered = [self._rendered(row, recipe) for row in rows]
         asked = Asked(recipe.render.history, recipe.loss, recipe.template_kwargs, recipe.control_tokens)
         ids = ids or [row.id for row in rows]
@@ -152,6 +154,20 @@ class Line:
                 made = self._fit_views(made, views, found, recipe)
             yield made
 
+    def _check_kinds(self, loss: Loss) -> None:
+        """Refuse to pick spans by kinds that are not known.
+
+        Raises:
+            UsageError: the template's turns are only known as a whole.
+        """
+        if self.renderer.probe.rung != "tracked" and (loss.observations or not loss.reasoning):
+            option = "loss.observations" if loss.observations else "loss.reasoning"
+            raise UsageError(
+                f"{option} picks parts of a turn, but who wrote which part is not known with the template of "
+                f"{self.model.name}: its text cannot be tracked",
+                next_step="--template chatml",
+            )
+
     def _rendered(self, row: Checked, recipe: Recipe) -> Made:
         try:
             return Made(row, self.renderer.render(row, recipe.template_kwargs, recipe.control_tokens))
@@ -161,6 +177,8 @@ class Line:
     def _fit(self, made: Made, example: Example | Rejected, recipe: Recipe) -> Made:
         if isinstance(example, Rejected):
             return made._replace(fault=example, stage="tokenize")
+        if made.conversation.is_raw_text:
+            return made._replace(parts=chunks(example, recipe.max_tokens, self._fitted))
         only_last = recipe.loss.turns == "last"
         try:
             parts = fit(example, recipe.fit, recipe.max_tokens, only_last=only_last, counts=self._fitted)
@@ -210,22 +228,26 @@ def _numbered(part: Part, number: int) -> Part:
 
 def recipe_of(config: Config, source: Source, max_tokens: int = 0) -> Recipe:
     """How a source's rows become examples; `max_tokens` is 0 until a model is open."""
+    own = config.of(source)
     return Recipe(
         model=config.model,
-        render=config.render,
-        loss=config.loss_of(source),
-        fit=config.fit,
+        render=own.render,
+        loss=own.loss,
+        fit=own.fit,
         max_tokens=max_tokens,
         template_kwargs=source.template_kwargs,
-        control_tokens=source.control_tokens,
+        control_tokens=source.control_tokens or source.render.get("control_tokens"),
     )
 
 
-def renderer_of(model: LoadedModel, render: Render) -> Renderer:
+def renderer_of(model: LoadedModel, render: Render, *, accelerate: bool = False) -> Renderer:
     """The renderer of a model's template."""
     added = [(token.content, token.special) for token in model.added_tokens] if model.tokenizer_path else None
     name = f"the template of {model.name}"
-    return Renderer(model.template, model.special_tokens, model.eos, added, render, name)
+    renderer = Renderer(model.template, model.special_tokens, model.eos, added, render, name, accelerate=accelerate)
+    end = model.end_token if model.tokenizer_path else model.end_token or ""
+    renderer.around = Around("".join(model.added_before), end)
+    return renderer
 
 
 def max_tokens_of(options: Fit, model: LoadedModel) -> int:

@@ -1,0 +1,284 @@
+"""Programs: what a template did with one conversation, done again with others of the same shape, without the template.
+
+A program is a straight line of steps over a conversation's texts, with guards wherever content decided something, and
+the layout of what came out. Its spans are the recorded ones, with their edges at pieces of the layout. It is built when
+a shape is seen for the third time, proven on the row at hand, and proven again on its first uses and on a sample of
+rows; one wrong result ends all programs of the template.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+from xxhash import xxh3_64_intdigest
+
+from turnmill.conversation import Conversation, Json
+from turnmill.rendered import Rendered, Span
+from turnmill.rendering.form import Form, Written, tool_as_written
+from turnmill.rendering.limits import MAX_CHARACTERS
+from turnmill.rendering.segments import Segment
+from turnmill.rendering.steps import MADE, Refused, Step
+from turnmill.rendering.symbols import Atom, Symbol
+from turnmill.rendering.template import Dialog, Recording, Template
+from turnmill.rendering.tracked import MIXED, UNKNOWN
+
+BUILD_AT = 3
+"""Sights of a shape before its program is built: a program costs as much as three renders."""
+MAX_VARIANTS = 6
+"""Programs of one shape: contents that answer a guard differently take another way through the template."""
+MAX_SHAPES = 4096
+"""Shapes that are remembered; the one unused for longest is forgotten first."""
+PROVEN_USES = 3
+PROVE_EVERY = 64
+"""A program's first uses are proven, and then one row in so many, chosen by its text's hash."""
+
+Edge = tuple[int, int]
+"""A place in any text of a program: the piece, and how many characters into it."""
+
+
+class Outline(NamedTuple):
+    """A recorded render whose edges are places in the layout."""
+
+    layout: list[str | int]
+    """The template's own text, or the register of a content's, piece by piece."""
+    segments: list[tuple[Edge, Edge, Segment]]
+    spans: list[tuple[Edge, Edge, Span]]
+    prompt_ends: list[Edge]
+    added_stop: str
+
+
+class Program:
+    """What is done with conversations of one shape.
+
+    Attributes:
+        uses: how often it gave a text.
+    """
+
+    def __init__(self, steps: Sequence[Step], outline: Outline, written: Written, counts: Counter[str]) -> None:
+        self._steps, self._outline, self._written, self._counts = steps, outline, written, counts
+        self.uses = 0
+
+    def fill(self, inputs: Sequence[Any]) -> tuple[Dialog, Rendered] | None:
+        """The render of another conversation of the shape; None where a guard does not hold."""
+        registers = list(inputs)
+        try:
+            for function, arguments, expected in self._steps:
+                value = function(*[registers[number] for number in arguments])
+                if expected is MADE:
+                    registers.append(value)
+                elif value != expected:
+                    return None
+        except Exception:  # a step may raise only where the guards do not hold
+            return None
+        outline = self._outline
+        pieces = [piece if isinstance(piece, str) else registers[piece] for piece in outline.layout]
+        starts = [0, *accumulate(map(len, pieces))]
+        if starts[-1] > MAX_CHARACTERS:
+            return None
+        text = "".join(pieces)
+        segments = [
+            Segment(starts[low] + into, starts[high] + out, *segment[2:])
+            for (low, into), (high, out), segment in outline.segments
+        ]
+        spans = tuple(
+            Span(starts[low] + into, starts[high] + out, span.message, span.kind)
+            for (low, into), (high, out), span in outline.spans
+        )
+        ends = tuple(starts[piece] + into for piece, into in outline.prompt_ends)
+        self.uses += 1
+        dialog = Dialog(text, segments, self._written, self._counts)
+        return dialog, Rendered(text + outline.added_stop, spans, ends)
+
+
+def build(recording: Recording, dialog: Dialog, rendered: Rendered) -> Program:
+    """The program of a recorded render.
+
+    Args:
+        recording: the run on symbols.
+        dialog: the render of the same conversation.
+        rendered: its spans.
+
+    Raises:
+        Refused: an edge lies inside content, or a piece of content has several writers.
+    """
+    atoms = [atom for piece in recording.pieces for atom in _atoms(piece)]
+    if "".join(atom.text for atom in atoms) != dialog.text:
+        raise Refused("the run on symbols gave another text")
+    recorder = recording.recorder
+    for atom in atoms:
+        if atom.register is not None:
+            if atom.origin == MIXED:
+                raise Refused("what is left of a text of several writers is whose it is by content")
+            recorder.guard("truth", (), (atom.register,), bool(str.__len__(atom.text)))
+    outline = _outline(_merged(atoms), dialog, rendered)
+    return Program(list(recorder.steps), outline, Written(dialog.written.entries, [], None), dialog.counts)
+
+
+def _atoms(piece: str) -> Sequence[Atom]:
+    return piece.atoms if isinstance(piece, Symbol) else (Atom(piece, None, UNKNOWN),)
+
+
+def _merged(atoms: Sequence[Atom]) -> list[Atom]:
+    """The atoms without empty ones, neighbours of template text as one."""
+    merged: list[Atom] = []
+    for atom in atoms:
+        if not str.__len__(atom.text):
+            continue
+        text = str.__str__(atom.text)
+        if merged and atom.register is None and merged[-1].register is None:
+            merged[-1] = Atom(merged[-1].text + text, None, UNKNOWN)
+        else:
+            merged.append(Atom(text, atom.register, atom.origin))
+    return merged
+
+
+def _outline(atoms: Sequence[Atom], dialog: Dialog, rendered: Rendered) -> Outline:
+    starts = [0, *accumulate(len(atom.text) for atom in atoms)]
+    end = len(dialog.text)
+
+    def edge(place: int) -> Edge:
+        if place >= end:
+            return len(atoms), place - end
+        piece = bisect_right(starts, place) - 1
+        into = place - starts[piece]
+        if into and atoms[piece].register is not None:
+            raise Refused("a span begins inside content")
+        return piece, into
+
+    return Outline(
+        [atom.text if atom.register is None else atom.register for atom in atoms],
+        [(edge(segment.start), edge(segment.end), segment) for segment in dialog.segments],
+        [(edge(span.start), edge(span.end), span) for span in rendered.spans],
+        [edge(place) for place in rendered.prompt_ends],
+        rendered.text[end:],
+    )
+
+
+def shape_of(conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> Hashable:
+    """What a program hangs on beside the texts: everything else that the template is given.
+
+    None for a conversation that no program can be made for: its recorded text stands in for its reasoning.
+    """
+    messages = conversation.messages
+    if not form.reasoning and any(message.channel == "analysis" for message in messages):
+        return None
+    return (
+        tuple((one.role, one.channel, one.name, one.recipient, one.recorded) for one in messages),
+        tuple(tool_as_written(tool, form) is tool for tool in conversation.tools),
+        repr(sorted(kwargs.items())),
+    )
+
+
+class Shape:
+    """What is known of one shape."""
+
+    def __init__(self) -> None:
+        self.sights = 0
+        self.is_refused = False
+        self.programs: list[Program] = []
+
+
+class Fills:
+    """The programs of one template.
+
+    Args:
+        template: the template.
+        form: how conversations are written for it.
+
+    Attributes:
+        served: rows that a program rendered.
+        distrusted: a program gave another render than the template: none is used any more.
+    """
+
+    def __init__(self, template: Template, form: Form) -> None:
+        self._template, self._form = template, form
+        self._shapes: OrderedDict[Hashable, Shape] = OrderedDict()
+        self.served = 0
+        self.distrusted = False
+
+    def render(
+        self,
+        conversation: Conversation,
+        kwargs: Mapping[str, Json],
+        plainly: Callable[[], tuple[Dialog, Rendered]],
+    ) -> tuple[Dialog, Rendered]:
+        """A row's render: by a program where there is one, else by the template.
+
+        Args:
+            conversation: the row.
+            kwargs: its template arguments.
+            plainly: renders it with the template.
+
+        Raises:
+            Rejected: the template cannot say the row.
+        """
+        key = None if self.distrusted else shape_of(conversation, self._form, kwargs)
+        if key is None:
+            return plainly()
+        shape = self._shape(key)
+        inputs = [message.text for message in conversation.messages]
+        inputs += [tool_as_written(tool, self._form) for tool in conversation.tools]
+        for program in shape.programs:
+            filled = program.fill(inputs)
+            if filled is not None:
+                return self._proven(program, filled, plainly)
+        found = plainly()
+        shape.sights += 1
+        if shape.sights >= BUILD_AT and not shape.is_refused:
+            self._build(shape, conversation, kwargs, inputs, found)
+        return found
+
+    def _shape(self, key: Hashable) -> Shape:
+        shape = self._shapes.setdefault(key, Shape())
+        self._shapes.move_to_end(key)
+        if len(self._shapes) > MAX_SHAPES:
+            self._shapes.popitem(last=False)
+        return shape
+
+    def _proven(
+        self,
+        program: Program,
+        filled: tuple[Dialog, Rendered],
+        plainly: Callable[[], tuple[Dialog, Rendered]],
+    ) -> tuple[Dialog, Rendered]:
+        is_sampled = xxh3_64_intdigest(filled[1].text.encode()) % PROVE_EVERY == 0
+        if program.uses > PROVEN_USES and not is_sampled:
+            self.served += 1
+            return filled
+        found = plainly()
+        if not _same(found, filled):
+            self.distrusted = True
+            self._shapes.clear()
+            found[0].counts["render/replay-distrusted"] += 1
+        return found
+
+    def _build(
+        self,
+        shape: Shape,
+        conversation: Conversation,
+        kwargs: Mapping[str, Json],
+        inputs: Sequence[Any],
+        found: tuple[Dialog, Rendered],
+    ) -> None:
+        shape.is_refused = len(shape.programs) + 1 >= MAX_VARIANTS
+        try:
+            program = build(self._template.recorded(conversation, self._form, kwargs), *found)
+        except Exception:  # the template may do anything with symbols; then there is no program
+            shape.is_refused = True
+            return
+        filled = program.fill(inputs)
+        if filled is None or not _same(found, filled):
+            shape.is_refused = True
+        else:
+            program.uses = 0
+            shape.programs.append(program)
+
+
+def _same(one: tuple[Dialog, Rendered], other: tuple[Dialog, Rendered]) -> bool:
+    """Whether two renders of a row are alike in text, spans, segments and counts."""
+    (first, rendered), (second, filled) = one, other
+    return rendered == filled and first.segments == second.segments and first.counts == second.counts

@@ -1,0 +1,120 @@
+"""Steps: what a template does with content, written down so that it can be done again with other content."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, NoReturn
+
+
+class Symbolic:
+    """What hangs on content."""
+
+    __slots__ = ()
+
+
+class Refused(Exception):
+    """The template does something with content that no program can do again."""
+
+
+class _Made:
+    """In place of an expected answer: the step makes a value."""
+
+
+MADE = _Made()
+
+
+class Step(NamedTuple):
+    """One thing done again: a function of registers, whose value fills the next register or must be as expected."""
+
+    function: Callable[..., Any]
+    arguments: tuple[int, ...]
+    expected: Any = MADE
+
+
+def _joined(pattern: tuple[str | None, ...]) -> Callable[..., str]:
+    def join(*values: str) -> str:
+        given = iter(values)
+        return "".join(next(given) if part is None else part for part in pattern)
+
+    return join
+
+
+OPERATIONS: dict[str, Callable[..., Callable[..., Any]]] = {
+    "method": operator.methodcaller,
+    "item": operator.itemgetter,
+    "joined": _joined,
+    "json": lambda options: partial(json.dumps, **dict(options)),
+    "parsed": lambda: json.loads,
+    "truth": lambda: bool,
+    "type": lambda: type,
+    "scalar": lambda: repr,
+    "listed": lambda: lambda *values: list(values),
+    "keys": lambda: tuple,
+    "length": lambda: len,
+    "same": lambda: operator.eq,
+    "equals": lambda other: lambda value: value == other,
+    "holds": lambda needle: lambda value: needle in value,
+    "within": lambda holder: lambda value: value in holder,
+    "measured": lambda compare, other: lambda value: compare(len(value), other),
+}
+"""Name → what makes the function of a step from its constants."""
+
+
+class Recorder:
+    """The steps of one program as they are recorded.
+
+    Args:
+        inputs: registers that are filled before the first step.
+    """
+
+    def __init__(self, inputs: int) -> None:
+        self.steps: list[Step] = []
+        self._registers = inputs
+        self._known: dict[tuple[str, str, tuple[int, ...]], int] = {}
+
+    def register(self, name: str, constants: tuple[Any, ...], arguments: tuple[int, ...]) -> int:
+        """The register of what an operation makes of others; one for the same operation on the same registers."""
+        key = (name, repr(constants), arguments)
+        if key not in self._known:
+            self._known[key] = self._registers
+            self._registers += 1
+            self.steps.append(Step(OPERATIONS[name](*constants), arguments))
+        return self._known[key]
+
+    def guard(self, name: str, constants: tuple[Any, ...], arguments: tuple[int, ...], answer: Any) -> Any:
+        """The answer to a question, which must be the same when the steps are done again."""
+        key = (f"? {name}", repr(constants), arguments)
+        if key not in self._known:
+            self._known[key] = -1
+            self.steps.append(Step(OPERATIONS[name](*constants), arguments, answer))
+        return answer
+
+
+def refuse(what: str) -> NoReturn:
+    """Give up the program."""
+    raise Refused(what)
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether a value, or one inside it, hangs on content."""
+    if isinstance(value, Symbolic):
+        return True
+    if isinstance(value, dict):
+        return any(map(is_symbolic, value.values())) or any(map(is_symbolic, value))
+    return isinstance(value, list | tuple | set) and any(map(is_symbolic, value))
+
+
+def constant(value: Any) -> Any:
+    """A value that is the same for all content, plain.
+
+    Raises:
+        Refused: it hangs on content.
+    """
+    if is_symbolic(value):
+        refuse("content is an argument")
+    if isinstance(value, tuple):
+        return tuple(map(constant, value))
+    return str.__str__(value) if isinstance(value, str) else value

@@ -1,0 +1,233 @@
+"""A replayed render is the template's own: text, spans, segments and counts, or there is none."""
+
+from collections import Counter
+
+import pytest
+
+from hostile_content import Contents
+from tests_support import TRANSFORMERS_TOKENS, stops_of_template
+from turnmill.errors import Rejected, UsageError
+from turnmill.rendering import fill
+from turnmill.rendering.fill import BUILD_AT, PROVEN_USES, build, shape_of
+from turnmill.rendering.renderer import Renderer
+from turnmill.rendering.samples import SAMPLES, conversation, sample
+from turnmill.rendering.steps import Refused
+
+
+def renderer(source, **options):
+    return Renderer(source, TRANSFORMERS_TOKENS, stops_of_template(source), **options)
+
+
+def inputs(row, form):
+    return [message.text for message in row.messages] + [fill.tool_as_written(tool, form) for tool in row.tools]
+
+
+class Replays:
+    """All programs of one shape, each use of which is compared with the template."""
+
+    def __init__(self, rendering, seed):
+        self.rendering, self.programs, self.counts, self.contents = rendering, [], Counter(), Contents(seed)
+
+    def run(self, shape, rows):
+        form, kwargs = self.rendering.probe.form, self.rendering.kwargs_of(shape)
+        for _ in range(rows if shape_of(shape, form, kwargs) is not None else 0):
+            row = self.contents.into(shape)
+            found, replayed = self.plainly(row, kwargs), self.replay(row, form)
+            if replayed is not None:
+                assert found is not None
+                assert fill._same(found, replayed)
+                self.counts["replayed"] += 1
+            elif found is not None:
+                self.build(row, form, kwargs, found)
+
+    def plainly(self, row, kwargs):
+        try:
+            return self.rendering._rendered(row, kwargs)
+        except Rejected:
+            return None
+
+    def replay(self, row, form):
+        found = (program.fill(inputs(row, form)) for program in self.programs)
+        return next((one for one in found if one is not None), None)
+
+    def build(self, row, form, kwargs, found):
+        if len(self.programs) >= fill.MAX_VARIANTS:
+            return
+        try:
+            program = build(self.rendering.template.recorded(row, form, kwargs), *found)
+        except Refused:
+            self.counts["refused"] += 1
+            return
+        assert fill._same(program.fill(inputs(row, form)), found)
+        self.programs.append(program)
+        self.counts["built"] += 1
+
+
+def replays_of(templates, rows, seed=0):
+    """What became of so many hostile rows of every sample's shape, over all templates."""
+    counts = Counter()
+    for path in sorted(templates.glob("*.jinja")):
+        try:
+            rendering = renderer(path.read_text())
+        except UsageError:
+            continue
+        for number, name in enumerate(SAMPLES):
+            replays = Replays(rendering, seed + number)
+            replays.run(sample(name), rows)
+            counts += replays.counts
+    return counts
+
+
+def test_replays_are_the_templates_own_renders_on_every_template(trl_templates):
+    counts = replays_of(trl_templates, 4)
+    assert counts["replayed"] > 700
+    assert counts["built"] > 1000
+
+
+@pytest.mark.slow
+def test_replays_are_the_templates_own_renders_on_many_rows(trl_templates):
+    assert replays_of(trl_templates, 60, seed=1000)["replayed"] > 20_000
+
+
+CHAT = """
+{%- for message in messages %}{{ '<|im_start|>' + message.role + '\\n' }}BODY{{ '<|im_end|>\\n' }}{% endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""
+
+
+def body(text):
+    return CHAT.replace("BODY", text)
+
+
+def two(question, answer):
+    return conversation((("user", question), ("answer", answer)))
+
+
+def program_of(source, row):
+    rendering = renderer(source)
+    form, kwargs = rendering.probe.form, rendering.kwargs_of(row)
+    return build(rendering.template.recorded(row, form, kwargs), *rendering._rendered(row, kwargs))
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "other", "is_replayed"),
+    [
+        ("{{ message.content }}", ("q", "a"), ("much longer", "é\n"), True),
+        ("{{ message.content | trim }}", ("q", "a"), (" q ", "\na\n"), True),
+        ("{{ message.content }}{% if message.content == 'a' %}!{% endif %}", ("q", "a"), ("q", "b"), False),
+        ("{{ message.content }}{% if 'x' in message.content %}!{% endif %}", ("q", "ax"), ("q", "xb"), True),
+        ("{{ message.content }}{% if 'x' in message.content %}!{% endif %}", ("q", "ax"), ("q", "b"), False),
+        ("{{ message.content }}{% if message.content in ['a', 'b'] %}!{% endif %}", ("q", "a"), ("q", "b"), True),
+        ("{{ message.content }}{% if message.content not in 'abc' %}!{% endif %}", ("q", "a"), ("q", "z"), False),
+        (
+            "{{ message.content }}{% if message.content | length > 3 %}!{% endif %}",
+            ("q", "long"),
+            ("r", "longer"),
+            True,
+        ),
+        ("{{ message.content }}{% if message.content | length > 3 %}!{% endif %}", ("q", "long"), ("q", "a"), False),
+        ("{{ message.content.split('|')[-1] }}", ("q", "a"), ("q|r", "b|c|d"), True),
+        ("{% for part in message.content.split('|') %}{{ part }}{% endfor %}", ("q", "a|b"), ("r", "c|d"), True),
+        ("{% for part in message.content.split('|') %}{{ part }}{% endfor %}", ("q", "a|b"), ("r", "c"), False),
+        ("{{ message.content }}{% if message.content.startswith('a') %}!{% endif %}", ("q", "a"), ("q", "b"), False),
+        ("{{ message.content[1:] if message.content[0] == 'a' else message.content }}", ("q", "ab"), ("q", "ac"), True),
+        ("{{ message.content or 'nothing' }}", ("q", "a"), ("q", ""), False),
+        (
+            "{% set ns = namespace(text='') %}{% set ns.text = message.content %}{{ ns.text }}",
+            ("q", "a"),
+            ("r", "b"),
+            True,
+        ),
+        ("{{ ['<', message.content, '>'] | join }}", ("q", "a"), ("r", "b"), True),
+        ("{{ message.content | replace('a', 'b') }}", ("q", "xay"), ("r", "aa"), True),
+    ],
+)
+def test_a_guard_holds_or_there_is_no_replay(text, first, other, is_replayed):
+    row = two(*other)
+    rendering = renderer(body(text))
+    found = program_of(body(text), two(*first)).fill(inputs(row, rendering.probe.form))
+    assert (found is not None) == is_replayed
+    if found is not None:
+        assert fill._same(found, rendering._rendered(row, rendering.kwargs_of(row)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ message.content | indent }}",
+        "{{ message.content }}{% set n = message.content | int %}{% if n > 3 %}!{% endif %}",
+        "{{ message.content }}{% set n = message.content.find('a') %}",
+        "{{ message.content }}{% for letter in message.content %}{% endfor %}",
+        "{{ message.content }}{% set found = {'a': 1}[message.content] %}",
+        "{{ message.content }}{% set half = message.content | length // 2 %}",
+        "{{ message.content }}{{ 'abcdef'[:message.content | length] }}",
+        "{{ message.content }}{% set all = [message.content, 'b'] | sort %}",
+        "{{ message.content }}{% if message.content < 'm' %}!{% endif %}",
+        "{{ '%s' | format(message.content) }}",
+        "{{ ('\\n' ~ message.content) | trim }}",
+        "{{ message.content | replace('q', 'x' * 1000) }}",
+        "{{ message.content }}{% if 'a' in message.content in 'ab' %}!{% endif %}",
+    ],
+)
+def test_what_cannot_be_recorded_is_refused(text):
+    with pytest.raises(Refused):
+        program_of(body(text), two("q", "a"))
+
+
+def test_an_object_that_the_template_prints_is_refused():
+    source = body("{{ message.content }}{% for call in message.tool_calls %}{{ call.function.arguments }}{% endfor %}")
+    row = sample("tool call")
+    with pytest.raises(Refused):
+        renderer(source).template.recorded(row, renderer(source).probe.form, {})
+
+
+def test_a_program_is_built_at_the_third_sight_and_proven_on_its_first_uses(monkeypatch):
+    monkeypatch.setattr(fill, "PROVE_EVERY", 1 << 64)
+    rendering, plain = (
+        renderer(body("{{ message.content }}")),
+        renderer(body("{{ message.content }}"), accelerate=False),
+    )
+    rows = [two(f"question {n}", f"answer {n}") for n in range(20)]
+    assert [rendering.render(row) for row in rows] == [plain.render(row) for row in rows]
+    assert rendering.fills.served == len(rows) - BUILD_AT - PROVEN_USES
+    assert rendering.counts == plain.counts
+
+
+def test_another_way_through_the_template_is_another_program():
+    rendering = renderer(body("{{ message.content }}{% if 'x' in message.content %}!{% endif %}"))
+    for n in range(20):
+        rendering.render(two(f"q{n}", "x" if n % 2 else "y"))
+    (shape,) = rendering.fills._shapes.values()
+    assert len(shape.programs) == 2
+
+
+def test_a_shape_that_is_refused_is_not_tried_again():
+    rendering = renderer(body("{{ message.content | indent }}"))
+    for n in range(10):
+        rendering.render(two(f"q{n}", "a"))
+    (shape,) = rendering.fills._shapes.values()
+    assert (shape.is_refused, shape.sights, rendering.fills.served) == (True, 10, 0)
+
+
+def test_one_wrong_replay_ends_them_all(monkeypatch):
+    monkeypatch.setattr(fill, "PROVE_EVERY", 1)
+    rendering, plain = (
+        renderer(body("{{ message.content }}")),
+        renderer(body("{{ message.content }}"), accelerate=False),
+    )
+    for n in range(10):
+        rendering.render(two(f"q{n}", "a"))
+    (shape,) = rendering.fills._shapes.values()
+    shape.programs[0]._outline.layout[0] = "<|im_start|>User\n"
+    row = two("q", "a")
+    assert rendering.render(row) == plain.render(row)
+    assert rendering.fills.distrusted
+    assert rendering.counts["render/replay-distrusted"] == 1
+    assert rendering.render(row) == plain.render(row)
+
+
+def test_shapes_are_forgotten_before_they_are_too_many(monkeypatch):
+    monkeypatch.setattr(fill, "MAX_SHAPES", 2)
+    rendering = renderer(body("{{ message.content }}"))
+    for turns in (1, 2, 3, 1):
+        rendering.render(conversation((("user", "q"), ("answer", "a")) * turns))
+    assert len(rendering.fills._shapes) == 2

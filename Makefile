@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check docs bench fix clean
+.PHONY: help demo test test-slow test-kills test-hard fuzz check docs bench fix clean
 
 help:  ## say what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -34,8 +34,20 @@ docs: $(READY)  ## write docs/reference from the code, and the site into site/
 	$(BIN)/python docs/build_reference.py
 	$(SITE)
 
-test-slow: $(READY)  ## run the tests that take minutes: kills, memory
+test-slow: $(READY)  ## run the tests that take minutes: kills, memory, hostile files
 	$(BIN)/python -m pytest -q -m slow
+
+CASES ?= 100000
+SEED ?= 1
+
+test-kills: $(READY)  ## kill prepare at 100 random moments and resume it
+	$(BIN)/python -m pytest -q -m slow tests/behaviour/test_prepare_killed.py
+
+test-hard: $(READY)  ## feed it bombs, lines of a gigabyte and other hostile files
+	$(BIN)/python -m pytest -q -m slow tests/hostile
+
+fuzz: $(READY)  ## feed it CASES damaged files, drawn from SEED
+	$(BIN)/python tests/fuzz/run.py --cases $(CASES) --seed $(SEED)
 
 fix: $(READY)  ## mend what ruff can mend
 	$(BIN)/ruff check --fix

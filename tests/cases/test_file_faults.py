@@ -13,6 +13,7 @@ from chats import chat
 A, B = json.dumps(chat("hi", "yo")), json.dumps(chat("x\r\ny", "z"))
 PRETTY = json.dumps(chat("hi", "yo"), indent=1)
 CUT = gzip.compress(f"{A}\n{B}\n".encode() * 40, mtime=0)
+PACKED = zstandard.compress(f"{A}\n{B}\n".encode() * 40)
 SURROGATE = (
     '{"messages": [{"role": "user", "content": "x \\ud83d y"}, {"role": "assistant", "content": "\\ud83d\\ude00"}]}'
 )
@@ -69,10 +70,22 @@ def test_content_that_turns_into_a_list_late_in_the_file_is_still_text(turnmill,
     assert rows[-1]["turns"] == [["user", "hi"], ["final", "b"]]
 
 
+NAMES = [("rows.jsonl.gz", bytes), ("rows.jsonl.zst", gzip.compress), ("rows.jsonl", zstandard.compress),
+         ("rows.parquet", bytes), ("rows.txt", gzip.compress), ("rows", bytes)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "pack"), NAMES, ids=[name for name, _ in NAMES])
+def test_content_says_what_a_file_is_whatever_its_name(turnmill, write, name, pack):
+    answer = turnmill("check", write(name, pack(f"{A}\n{B}\n".encode())), "--json")
+    assert [row["code"] for row in answer.rows] == [None, None]
+
+
 FILES = [
     ("empty", b"", 2, "empty"),
     ("UTF-16", A.encode("utf-16"), 2, "UTF-16"),
     ("truncated gzip", CUT[: len(CUT) - 20], 3, "rows.jsonl"),
+    ("truncated zstd", PACKED[: len(PACKED) - 9], 3, "rows.jsonl"),
+    ("damaged gzip", CUT[:60] + b"\0" * 8 + CUT[68:], 3, "rows.jsonl"),
     ("array cut off", f"[{A}, {A}, {B[:10]}".encode(), 3, "rows.jsonl"),
     ("no row of it is a chat", b'{"messages": []}\n' * 3, 3, "no-messages"),
 ]

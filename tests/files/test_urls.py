@@ -82,21 +82,21 @@ def test_files_hashes_and_rows_are_those_of_the_same_local_files(places, data) -
 
 
 @pytest.mark.parametrize(
-    ("url", "package"),
+    ("url", "package", "line"),
     [
-        ("s3://bucket/rows.jsonl", "s3fs"),
-        ("gs://bucket/rows.jsonl", "gcsfs"),
-        ("hf://datasets/org/name/rows.jsonl", "huggingface_hub"),
-        ("simplecache::s3://bucket/rows.jsonl", "s3fs"),
+        ("s3://bucket/rows.jsonl", "s3fs", "pip install 'turnmill[s3]'"),
+        ("gs://bucket/rows.jsonl", "gcsfs", "pip install gcsfs"),
+        ("hf://datasets/org/name/rows.jsonl", "huggingface_hub", "pip install huggingface_hub"),
+        ("simplecache::s3://bucket/rows.jsonl", "s3fs", "pip install 'turnmill[s3]'"),
     ],
 )
-def test_a_missing_package_is_named_with_the_line_that_installs_it(monkeypatch, url: str, package: str) -> None:
+def test_a_missing_package_is_named_with_the_line_that_installs_it(monkeypatch, url, package, line) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     for protocol in ("s3", "gs", "hf"):
         monkeypatch.delitem(sys.modules["fsspec.registry"]._registry, protocol, raising=False)
     with pytest.raises(UsageError) as caught:
         plan("mine", [url], Read())
-    assert caught.value.next_step == f"pip install {package}"
+    assert caught.value.next_step == line
     assert url in caught.value.message
 
 
@@ -119,6 +119,29 @@ def test_what_a_store_refuses_is_an_error_without_credentials(url: str) -> None:
     shown = "".join(traceback.format_exception(caught.value))
     assert "***@bucket" in shown
     assert "cret" not in shown
+
+
+class Breaking(MemoryFileSystem):
+    """A store that goes down while a file is read."""
+
+    protocol = "breaking"
+
+    def _open(self, path: str, *arguments: object, **options: object) -> io.BytesIO:
+        file = super()._open(path, *arguments, **options)
+        return Broken(file.getvalue())
+
+
+class Broken(io.BytesIO):
+    def read(self, count: int | None = -1) -> bytes:
+        raise ConnectionError("went away: breaking://AKIA:se/cret@bucket/x.jsonl")
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.parquet"])
+def test_a_store_that_goes_down_while_it_is_read_is_an_error_without_credentials(name: str) -> None:
+    fsspec.register_implementation("breaking", Breaking, clobber=True)
+    Breaking().pipe({"breaking://down/x.jsonl": LINES, "breaking://down/x.parquet": parquet()})
+    with pytest.raises(UsageError, match=r"cannot open breaking://down/x.*went away: breaking://\*\*\*@bucket"):
+        plan("mine", [f"breaking://down/{name}"], Read())
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,12 @@ READING: dict[str, Code] = {
         "the first half of a .jsonl.gz",
         "Get the file again; `read.keep_prefix` keeps the rows before the fault.",
     ),
+    "unpacks-too-far": Code(
+        "read",
+        "A compressed stream unpacks to over 256 MiB and over 200 times its bytes, which no chats do.",
+        "a gigabyte of blanks in a .jsonl.gz of one megabyte",
+        "If it is meant, unpack it with its own tool and name the unpacked file.",
+    ),
     "damaged-file": Code(
         "read",
         "A compressed stream or a Parquet file has bytes that cannot be; nothing behind them can be read.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from turnmill.errors import Rejected, UsageError, shell_word
 from turnmill.files.record import Compression
@@ -27,8 +27,13 @@ _FOREIGN: dict[bytes, tuple[str, str]] = {
 }
 """First bytes of what is recognised and not read: its name, and the command that unpacks it."""
 
-_ZSTD_INPUT_BYTES = 8192
-"""So few that what they can unpack to stays bounded, whatever they claim."""
+FREE_UNPACKED_BYTES = 1 << 28
+"""A stream that unpacks to no more than this may be as dense as it likes."""
+MAX_RATIO = 200
+"""Unpacked bytes for a packed one, over the whole stream; chats have 3 to 30."""
+
+_ZSTD_INPUT_BYTES = 2048
+"""So few that what they can unpack to at once, 64 MiB, does not matter."""
 _ZSTD_WINDOW_BYTES = 1 << 31
 
 
@@ -61,13 +66,45 @@ def unpacked(file: BinaryIO, compression: Compression, end: int | None = None) -
     Raises:
         BrokenStream: after all bytes that could be unpacked, where the stream ends early or is damaged.
     """
-    if compression == "gzip":
-        return _gzip(file)
-    return _zstd(file) if compression == "zstd" else chunks(file, end)
+    if compression == "none":
+        return chunks(file, end)
+    packed = _Counting(file)
+    return _bounded(_gzip(packed) if compression == "gzip" else _zstd(packed), packed)
 
 
-def _gzip(file: BinaryIO) -> Iterator[bytes]:
-    with gzip.GzipFile(fileobj=file, mode="rb") as stream:
+class _Counting:
+    """A readable file that counts the bytes that are read from it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.bytes = 0
+
+    def read(self, count: int = -1) -> bytes:
+        """The next bytes, counted."""
+        data = self._file.read(count)
+        self.bytes += len(data)
+        return data
+
+
+def _bounded(stream: Iterator[bytes], packed: _Counting) -> Iterator[bytes]:
+    """The stream, up to where it unpacks to so much more than it holds that nobody meant it.
+
+    Raises:
+        BrokenStream: there.
+    """
+    unpacked_bytes = 0
+    for chunk in stream:
+        for start in range(0, len(chunk), CHUNK_BYTES):  # what is dense comes in long chunks
+            yield chunk[start : start + CHUNK_BYTES]
+            unpacked_bytes += min(CHUNK_BYTES, len(chunk) - start)
+            if unpacked_bytes > max(FREE_UNPACKED_BYTES, MAX_RATIO * packed.bytes):
+                times = f"more than {MAX_RATIO} times as many"
+                what = f"{packed.bytes:,} packed bytes unpack to over {unpacked_bytes:,}, {times}"
+                raise BrokenStream("unpacks-too-far", what)
+
+
+def _gzip(file: _Counting) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=cast(BinaryIO, file), mode="rb") as stream:
         while True:
             try:
                 chunk = stream.read1(CHUNK_BYTES)
@@ -80,7 +117,7 @@ def _gzip(file: BinaryIO) -> Iterator[bytes]:
             yield chunk
 
 
-def _zstd(file: BinaryIO) -> Iterator[bytes]:
+def _zstd(file: _Counting) -> Iterator[bytes]:
     import zstandard
 
     factory = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES)

@@ -17,7 +17,8 @@ from turnmill.conversation import Json
 from turnmill.errors import Rejected, UsageError
 from turnmill.files.compressed import BrokenStream, unpacked
 from turnmill.files.record import KEPT_OF_TOO_LARGE, Compression, Shard, too_large
-from turnmill.files.storage import is_url, look_at, open_binary
+from turnmill.files.storage import look_at, open_binary
+from turnmill.files.stores import is_url
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,14 +7,14 @@ from typing import BinaryIO, cast
 
 import msgspec
 
-from turnmill.errors import UsageError
+from turnmill.errors import StaleError, UsageError
 from turnmill.files.compressed import detect
 from turnmill.files.json_text import head_of, pieces
 from turnmill.files.layout import HEAD_BYTES, UTF8_MARK, layout_of
 from turnmill.files.parquet import opened
 from turnmill.files.record import Shard, SourceFile, SourcePlan
 from turnmill.files.resolve import resolve
-from turnmill.files.storage import Hashing, look_at, open_binary, sha256_of, size
+from turnmill.files.storage import FileState, Hashing, look_at, open_binary, sha256_of, state_of
 from turnmill.options import Read
 
 SHARD_BYTES = 8 * 1024 * 1024
@@ -35,6 +35,7 @@ def plan(
 
     Raises:
         UsageError: nothing found, or a file is unreadable, empty, or of a kind that is not read.
+        StaleError: a file changed while it was hashed.
     """
     files: list[SourceFile] = []
     shards: list[Shard] = []
@@ -45,10 +46,12 @@ def plan(
         else:
             sha256, cut = _ranges(whole, options.max_record_bytes, shard_bytes)
         rows = sum(shard.rows for shard in cut)
+        if state_of(path) != FileState(whole.file_bytes, whole.file_version):
+            raise StaleError(f"{path} changed while it was read; expected a file at rest", next_step=look_at(path))
         if not rows:
             raise UsageError(f"{path} is empty: it holds no record", next_step=look_at(path))
         files.append(SourceFile(path, name, whole.file_bytes, sha256, whole.layout, whole.compression, rows))
-        shards += cut
+        shards += [msgspec.structs.replace(shard, file_sha256=sha256) for shard in cut]
         first_row += rows
     return SourcePlan(source, tuple(files), tuple(shards))
 
@@ -56,7 +59,7 @@ def plan(
 def _whole_file(source: str, path: str, name: str, first_row: int) -> Shard:
     """The file as one shard, its records not yet counted."""
     with open_binary(path) as file:
-        stored = size(path)
+        stored, version = state_of(path)
         if not stored:
             raise UsageError(f"{path} is empty: it has no bytes", next_step=look_at(path))
         compression = detect(file.read(16), path)
@@ -64,7 +67,7 @@ def _whole_file(source: str, path: str, name: str, first_row: int) -> Shard:
         head = head_of(file, compression, HEAD_BYTES)
     layout = layout_of(head, path)
     start = len(UTF8_MARK) if compression == "none" and layout != "parquet" and head.startswith(UTF8_MARK) else 0
-    return Shard(source, path, name, layout, compression, stored, start, stored, 1, first_row, 0)
+    return Shard(source, path, name, layout, compression, stored, version, "", start, stored, 1, first_row, 0)
 
 
 def _ranges(whole: Shard, limit: int, shard_bytes: int) -> tuple[str, list[Shard]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -44,7 +45,7 @@ def claim(output: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
             raise _taken(output, owner, wait_s) from None
     try:
         with writing(output):
-            owner.write_text(str(os.getpid()))
+            owner.write_text(f"{os.getpid()} {platform.node()}")
             _restore(output)
             refuse_foreign(output)
         yield
@@ -56,8 +57,10 @@ def claim(output: Path, *, wait_s: float = LOCK_WAIT_S) -> Iterator[None]:
 def _taken(output: Path, owner: Path, wait_s: float) -> UsageError:
     name, look = "another process", f"ls -l {shell_word(owner.parent)}"
     with suppress(OSError, ValueError):
-        number = int(owner.read_text())
-        name, look = f"process {number}", f"ps -p {number}"
+        number, _, host = owner.read_text().partition(" ")
+        name, look = f"process {int(number)}", f"ps -p {number}"
+        if host != platform.node():  # the place lies on a disk that several machines see
+            name, look = f"{name} of {host or 'another machine'}", f"ssh {shell_word(host)} {look}"
     return UsageError(f"{output} is being written by {name}; waited {wait_s:g} s", next_step=look)
 
 

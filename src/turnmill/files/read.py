@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 
 from turnmill.errors import Rejected, StaleError
 from turnmill.files.decode import decode
 from turnmill.files.json_text import pieces
 from turnmill.files.parquet import parquet_rows
 from turnmill.files.record import Piece, Record, Shard
-from turnmill.files.storage import look_at, open_binary, size
+from turnmill.files.storage import FileState, look_at, open_binary, sha256_of, state_of
 from turnmill.options import Read
 
 
 def records(shard: Shard, options: Read, counts: Counter[str] | None = None) -> Iterator[Record]:
-    """The shard's records in order; never holds more than a batch of them.
+    """The shard's records in order, as many as it says; never holds more than a batch of them.
 
     A bad record comes with its fault and does not end the shard, unless it is `fatal`.
 
@@ -28,12 +29,29 @@ def records(shard: Shard, options: Read, counts: Counter[str] | None = None) -> 
         StaleError: the file is not as it was when the shard was planned.
         UsageError: the file cannot be read.
     """
-    if size(shard.path) != shard.file_bytes:
-        what = f"{shard.path} has changed since it was planned; expected {shard.file_bytes:,} bytes"
+    before = FileState(shard.file_bytes, shard.file_version)
+    before = _unchanged(shard, before)
+    found = (
+        _parquet_records(shard, options, Counter() if counts is None else counts)
+        if shard.layout == "parquet"
+        else _json_records(shard, options)
+    )
+    yield from islice(found, shard.rows)
+    _unchanged(shard, before)
+
+
+def _unchanged(shard: Shard, before: FileState) -> FileState:
+    """The file's state now, when its bytes are those that were planned: a file that was only touched is read again.
+
+    Raises:
+        StaleError: it has other bytes.
+    """
+    now = state_of(shard.path)
+    if now != before and (now.bytes != before.bytes or sha256_of(shard.path) != shard.file_sha256):
+        found = f"{now.bytes:,} bytes" if now.bytes != before.bytes else "other ones"
+        what = f"{shard.path} has changed since it was planned: {found}; expected {before.bytes:,} bytes"
         raise StaleError(what, next_step=look_at(shard.path))
-    if shard.layout == "parquet":
-        return _parquet_records(shard, options, Counter() if counts is None else counts)
-    return _json_records(shard, options)
+    return now
 
 
 def _json_records(shard: Shard, options: Read) -> Iterator[Record]:

@@ -56,6 +56,10 @@ class Shard(msgspec.Struct, frozen=True):
     compression: Compression
     file_bytes: int
     """Size of the whole file when it was planned."""
+    file_version: str
+    """Its version then: see `storage.FileState`."""
+    file_sha256: str
+    """Of its stored bytes then."""
     start: int
     """First byte (lines), first row group (Parquet); 0 where the file is one shard."""
     end: int

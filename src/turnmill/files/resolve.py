@@ -18,12 +18,19 @@ from typing import Any
 from turnmill.errors import UsageError, shell_word
 from turnmill.files.disk import writing
 from turnmill.files.inventory import MANIFEST, is_published, verify
-from turnmill.files.storage import filesystem, is_url, remote
+from turnmill.files.storage import look_at
+from turnmill.files.stores import filesystem, forget_listings, is_url, pinned, remote
 
 STDIN = "-"
 STDIN_NAME = "stdin"
 
 _SUFFIX = re.compile(r"\.(jsonl|json|ndjson|parquet)(\.(gz|gzip|zst|zstd))?$", re.IGNORECASE)
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 SUFFIXES = ".jsonl, .ndjson, .json, .parquet, each also with .gz or .zst"
 """What a file in a directory must end with; a file that is named itself may end with anything."""
 
@@ -84,16 +91,44 @@ def _local_files(item: str) -> list[str]:
     if os.path.isdir(item):
         return _conversations(Path(item)) if _looks_published(Path(item)) else _files_below(item)
     if os.path.exists(item):
-        return [item]
+        return [_regular(item)]
     if not glob.has_magic(item):
         raise UsageError(
             f"no such file or directory: {item}", next_step=f"ls {shell_word(os.path.dirname(item) or '.')}"
         )
-    matches = sorted(glob.glob(item, recursive=True))
-    files = [path for path in matches if os.path.isfile(path)]
+    files = [path for path in _matches(item) if os.path.isfile(path)]
     if not files:
         raise UsageError(f"no file matches {item}", next_step="quote the pattern so that the shell leaves it alone")
     return files
+
+
+def _regular(path: str) -> str:
+    """The path of what can be read twice and ends; of a broken link, too, which says by itself what it is.
+
+    Raises:
+        UsageError: a device, a socket, or a pipe in a folder, which nobody may ever write to.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return path
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+        raise UsageError(f"{path} is {kind}; expected a file", next_step=f"ls -l {shell_word(path)}")
+    return path
+
+
+def _matches(pattern: str) -> list[str]:
+    """Paths that fit the pattern, sorted; `**` searches no linked folder, so that links that lead back end."""
+    parts = Path(pattern).parts
+    if "**" not in parts:
+        return sorted(glob.glob(pattern))
+    fixed = next(number for number, part in enumerate(parts) if glob.has_magic(part))
+    root = Path(*parts[:fixed])
+    rest = [part if part == "**" else part.replace("**", "*") for part in parts[fixed:]]
+    found = root.glob("/".join([*rest, "*"] if rest[-1] == "**" else rest))
+    asks_for_hidden = any(part.startswith(".") for part in rest)
+    return sorted(str(path) for path in found if asks_for_hidden or _is_shown(str(path.relative_to(root)), ""))
 
 
 def _looks_published(folder: Path) -> bool:
@@ -118,9 +153,10 @@ def _files_below(directory: str) -> list[str]:
     found: list[str] = []
     for folder, folders, names in os.walk(directory, onerror=_refuse):
         folders[:] = [name for name in folders if not (name.startswith(".") or is_published(Path(folder, name)))]
-        found += [os.path.join(folder, name) for name in names if not name.startswith(".") and _SUFFIX.search(name)]
+        shown = [name for name in names if not name.startswith(".") and _SUFFIX.search(name)]
+        found += [_regular(os.path.join(folder, name)) for name in shown]
     if not found:
-        what = f"no data file in {directory}; expected files that end with {SUFFIXES}"
+        what = f"no data file in {directory}; expected files that end with {SUFFIXES}; linked folders are not searched"
         raise UsageError(what, next_step=f"ls -R {shell_word(directory)}")
     return sorted(found, key=lambda path: path.split(os.sep))
 
@@ -133,15 +169,16 @@ def _refuse(problem: OSError) -> None:
 
 def _remote_files(url: str) -> list[tuple[str, str]]:
     """The URLs of a store's files, chosen, named and ordered as local ones are."""
-    system, inner = filesystem(url)
+    system, named = filesystem(url)
     with remote(url):
+        forget_listings(system, named)
+        inner = pinned(system, named)
         found, root = _found(system, inner, url)
     if not found:
-        raise UsageError(f"no data file at {url}; expected files that end with {SUFFIXES}")
-    place = url.rstrip("/").removesuffix(inner)  # with host and options, which the path inside has not
-    urls = [
-        f"{place}{path}" if f"{place}{inner}" == url.rstrip("/") else system.unstrip_protocol(path) for path in found
-    ]
+        raise UsageError(f"no data file at {url}; expected files that end with {SUFFIXES}", next_step=look_at(url))
+    bare = url.rstrip("/")
+    place = bare.removesuffix(named)  # with host and options, which the path inside has not
+    urls = [f"{place}{path}" if f"{place}{named}" == bare else system.unstrip_protocol(path) for path in found]
     return [(each, _remote_name(path, root)) for each, path in zip(urls, found, strict=True)]
 
 
@@ -153,7 +190,8 @@ def _found(system: Any, inner: str, url: str) -> tuple[list[str], str]:
         return sorted(path for path, entry in entries if entry["type"] == "file" and _is_shown(path, root)), root
     if system.isdir(inner):
         if system.exists(f"{inner}/{MANIFEST}") and b'"turnmill"' in system.cat_file(f"{inner}/{MANIFEST}"):
-            raise UsageError(f"{url} is what turnmill prepared; expected it on a local disk: fetch the folder first")
+            what = f"{url} is what turnmill prepared; expected it on a local disk: fetch the folder first"
+            raise UsageError(what, next_step=look_at(url))
         below = [path for path in system.find(inner) if _SUFFIX.search(path) and _is_shown(path, inner)]
         return sorted(below, key=lambda path: path.split("/")), inner
     return [inner] if system.exists(inner) else [], inner.rpartition("/")[0]

@@ -5,70 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
-from turnmill.errors import TurnmillError, UsageError, shell_word
+from turnmill.errors import UsageError, shell_word
+from turnmill.files.stores import RemoteFile, filesystem, forget_listings, is_url, look_in_store, remote, version_of
 
 CHUNK_BYTES = 1 << 20
 """Bytes that are read from a file at a time."""
-
-
-PACKAGES = {
-    **dict.fromkeys(("s3", "s3a"), "s3fs"),
-    **dict.fromkeys(("gs", "gcs"), "gcsfs"),
-    **dict.fromkeys(("az", "abfs", "abfss", "adl"), "adlfs"),
-    **dict.fromkeys(("http", "https"), "fsspec[http]"),
-    **dict.fromkeys(("sftp", "ssh"), "fsspec[ssh]"),
-    "github": "fsspec[github]",
-    "hf": "huggingface_hub",
-}
-"""Protocol → the package that opens it; fsspec opens some others by itself."""
-
-
-def is_url(path: str) -> bool:
-    """Whether fsspec opens it (`s3://…`, `hf://…`); everything else is a local path."""
-    return "://" in path
-
-
-def filesystem(url: str) -> tuple[Any, str]:
-    """The fsspec file system of a URL and the path inside it.
-
-    Raises:
-        UsageError: no such protocol, its package is not installed, or the store cannot be reached.
-    """
-    import fsspec.core
-
-    with remote(url):
-        system, path = fsspec.core.url_to_fs(url)
-        return system, cast(str, path)
-
-
-@contextmanager
-def remote(url: str) -> Iterator[None]:
-    """Turns what the package of a remote store raises into the error of its URL.
-
-    Every package has its own errors (no credentials, no such bucket, no network), so all of them are taken; their
-    tracebacks may hold credentials and are left out.
-
-    Raises:
-        UsageError: anything was raised.
-    """
-    try:
-        yield
-    except TurnmillError:
-        raise
-    except ImportError as problem:
-        raise UsageError(f"cannot open {url}: {problem}", next_step=_pip_line(url)) from None
-    except Exception as problem:
-        reason = str(problem).partition("\n")[0] or type(problem).__name__
-        raise UsageError(f"cannot open {url}: {reason}", next_step=None) from None
-
-
-def _pip_line(url: str) -> str:
-    """The command that installs what the URL's protocol needs, of the last one where several are chained."""
-    protocol = url.rpartition("::")[2].partition("://")[0].lower()
-    return f"pip install {shell_word(PACKAGES.get(protocol, 'fsspec[full]'))}"
 
 
 def open_binary(path: str) -> BinaryIO:
@@ -80,15 +23,23 @@ def open_binary(path: str) -> BinaryIO:
     if is_url(path):
         system, inner = filesystem(path)
         with remote(path):
-            return cast(BinaryIO, system.open(inner, "rb"))
+            return cast(BinaryIO, RemoteFile(path, system.open(inner, "rb")))
     try:
         return cast(BinaryIO, open(path, "rb", buffering=0))
     except OSError as problem:
         raise unreadable(path, problem) from problem
 
 
-def size(path: str) -> int:
-    """Bytes of the file.
+class FileState(NamedTuple):
+    """What is known of a file without reading it; two equal ones are of the same bytes."""
+
+    bytes: int
+    version: str
+    """Of a local file its times and inode, of a remote one what its store calls its version; "" where it has none."""
+
+
+def state_of(path: str) -> FileState:
+    """The state of the file now.
 
     Raises:
         UsageError: it does not exist or cannot be read, or its store does not say how long it is.
@@ -96,14 +47,16 @@ def size(path: str) -> int:
     if is_url(path):
         system, inner = filesystem(path)
         with remote(path):
-            found = system.size(inner)
-        if found is None:
+            forget_listings(system, inner)  # the file may have been written since
+            found = system.info(inner)
+        if found.get("size") is None:
             raise UsageError(f"cannot read {path}: its size is unknown; expected a file that can be read in parts")
-        return int(found)
+        return FileState(int(found["size"]), version_of(found))
     try:
-        return os.stat(path).st_size
+        status = os.stat(path)
     except OSError as problem:
         raise unreadable(path, problem) from problem
+    return FileState(status.st_size, f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_dev} {status.st_ino}")
 
 
 def unreadable(path: str, problem: OSError) -> UsageError:
@@ -113,8 +66,8 @@ def unreadable(path: str, problem: OSError) -> UsageError:
 
 
 def look_at(path: str) -> str | None:
-    """The command that shows a local file; None of a URL, which no common command opens."""
-    return None if is_url(path) else f"ls -l {shell_word(path)}"
+    """The command that shows a file; None of a URL that no common command opens."""
+    return look_in_store(path) if is_url(path) else f"ls -l {shell_word(path)}"
 
 
 def chunks(file: BinaryIO, end: int | None = None) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 
@@ -50,11 +51,13 @@ def common_prefix(first: str, second: str) -> str:
 
 def first_of(text: str, tokens: tuple[str, ...], start: int = 0) -> tuple[int, int] | None:
     """(start, end) of the earliest of `tokens` in `text` from `start`; the longest where several begin together."""
-    found = [(position, -len(token)) for token in tokens if (position := text.find(token, start)) >= 0]
-    if not found:
-        return None
-    position, negative = min(found)
-    return position, position - negative
+    found = _any_of(tokens).search(text, start) if tokens else None
+    return None if found is None else found.span()
+
+
+@functools.cache
+def _any_of(tokens: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(token) for token in sorted(tokens, key=len, reverse=True)))
 
 
 def last_of(text: str, tokens: tuple[str, ...]) -> tuple[int, int] | None:

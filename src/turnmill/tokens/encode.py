@@ -136,7 +136,9 @@ class Encoder:
     def crossed(self, encoded: Encoded, borders: Sequence[int]) -> list[int]:
         """Those of the borders that a token lies across; an added token is never cut, so where one lies is none."""
         starts, ends = encoded.offsets[~np.isin(encoded.ids, self._added_ids)].T
-        return [border for border in borders if ((starts < border) & (border < ends)).any()]
+        begun = np.searchsorted(starts, borders)  # tokens that begin before each border
+        reached = np.concatenate(([0], np.maximum.accumulate(ends)))[begun]
+        return [border for border, end in zip(borders, reached.tolist(), strict=True) if border < end]
 
     def cut(self, text: str, encoded: Encoded, borders: Sequence[int]) -> Encoded:
         """The same ids but with borders, in order: only the stretches between added tokens that hold them are anew.

@@ -20,7 +20,7 @@ from turnmill.errors import HealthError, UsageError, shell_word
 from turnmill.executors import executors
 from turnmill.files.disk import beside
 from turnmill.files.inventory import verify
-from turnmill.files.storage import is_url
+from turnmill.files.stores import is_url
 from turnmill.files.tables import group_ranges
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import KEEP_ALL, Render

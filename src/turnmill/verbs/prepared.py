@@ -18,6 +18,7 @@ from turnmill.conversation import Json
 from turnmill.errors import quote, redacted
 from turnmill.files.inventory import json_file, rows_of
 from turnmill.files.publish import publish
+from turnmill.files.stores import is_url
 from turnmill.files.tables import batches
 from turnmill.report.census import SourceCensus, census
 from turnmill.report.census_page import census_page
@@ -202,14 +203,21 @@ def _run(plan: Plan, started: float) -> bytes:
     return json_file(
         {
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
-            "seconds": round(time.time() - started, 3),
+            "seconds": round(max(0.0, time.time() - started), 3),  # a clock may be set back
             "host": platform.node(),
             "process": os.getpid(),
             "config": _without_credentials(plan.config.model_dump(mode="json")),
+            "remote_files": _remote_files(plan),
             "config_fingerprint": effective_fingerprint(plan.config),
             "warnings": plan.warnings,
         }
     )
+
+
+def _remote_files(plan: Plan) -> dict[str, Json]:
+    """Source → name → URL of the files that were read from stores, with the commit where the store has commits."""
+    found = {opened.source.name: [file for file in opened.plan.files if is_url(file.path)] for opened in plan.sources}
+    return {name: {file.name: redacted(file.path) for file in files} for name, files in found.items() if files}
 
 
 def _without_credentials(config: dict[str, Any]) -> dict[str, Json]:

@@ -150,6 +150,6 @@ def _detected(name: str, sample: list[dict[str, Json]], source: Source) -> Detec
 
 
 def _good(shard: Shard, read: Read) -> Iterator[dict[str, Json]]:
-    for record in islice(records(shard, read), shard.rows):
+    for record in records(shard, read):
         if record.value is not None:
             yield record.value

@@ -246,6 +246,9 @@ class Render:
     """Template arguments of every row; a row's own and a source's go first."""
     date: str = "2025-01-01"
     """The day the template's clock shows."""
+    history: Literal["final", "auto", "per-turn"] = "final"
+    """What earlier turns look like to a trained turn: `final`, as the one render of the whole row has them; `auto`, as
+    inference would prompt, in as few examples a row as that takes; `per-turn`, an example for each trained turn."""
     control_tokens: Literal["escape", "reject", "keep"] = "escape"
     """Control-token text inside content: encoded as plain text, rejected, or kept as control tokens."""
     on_unsayable: Literal["stop", "drop"] = "stop"

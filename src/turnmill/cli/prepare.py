@@ -79,17 +79,32 @@ def _say_choices(plan: Any) -> None:
 
 
 def _answer_dry(call: Invocation, plan: Any, output: Path) -> None:
+    from turnmill.verbs.history import history_costs
+
     rows = {opened.source.name: sum(shard.rows for shard in opened.plan.shards) for opened in plan.sources}
+    costs = history_costs(plan)
     if call.json:
-        write_json({"output": str(output), "rows": rows, "max_tokens": plan.max_tokens, "dry_run": True})
+        answer = {"output": str(output), "rows": rows, "max_tokens": plan.max_tokens, "dry_run": True}
+        write_json({**answer, "history": costs})
     else:
         for name, count in rows.items():
             write(f"{name}: {count:,} rows would be read")
+            _say_costs(costs[name])
         write(f"{output} would be published")
     typed = [
         argument for argument in click.get_current_context().meta[TYPED] if argument not in ("--dry-run", "--json")
     ]
     next_step(f"turnmill prepare {shlex.join(typed)}")
+
+
+def _say_costs(cost: dict[str, Any]) -> None:
+    """What each history would make of the rows that were measured."""
+    said = [
+        f"{mode} {made['examples']:,} examples, {made['tokens']:,} tokens"
+        for mode, made in cost.items()
+        if mode != "rows"
+    ]
+    write(f"  of the first {cost['rows']:,} that stay, with render.history " + "; ".join(said))
 
 
 def _answer(call: Invocation, answer: dict[str, Any], prepared: Any) -> None:

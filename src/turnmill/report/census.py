@@ -13,6 +13,7 @@ import msgspec
 
 from turnmill.rendered import KINDS
 from turnmill.repairs.mender import alarms
+from turnmill.report.lengths import length_facts
 
 Unit = Literal["tokens", "characters"]
 """What lengths are counted in: characters where there is a template but no tokenizer."""
@@ -32,7 +33,7 @@ ROW_COUNTERS = {
 PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
 SAMPLES_PER_SOURCE = 3
 """Rows of each source whose trained spans the census shows."""
-_OWN_PREFIXES = ("rows/", "codes/", "train/", "eval/", "repair/")
+_OWN_PREFIXES = ("rows/", "codes/", "train/", "eval/", "repair/", "history/")
 
 
 class SourceCensus(msgspec.Struct):
@@ -53,9 +54,9 @@ def census(sources: Sequence[SourceCensus], *, unit: Unit = "tokens") -> dict[st
 
     Returns:
         JSON with the keys `unit, rows, codes, repairs, examples, turns, tokens, trained_tokens, trained_share,
-        lengths, eval, per_source`; where `unit` is characters, `characters` and `trained_characters` stand in place
-        of `tokens` and `trained_tokens`. Tokens are `{"total": n, <kind>: n}`, lengths `{"1": n, …, "max": n}` (empty
-        without examples).
+        lengths, length_bins, history, eval, per_source`; where `unit` is characters, `characters` and
+        `trained_characters` stand in place of `tokens` and `trained_tokens`. Tokens are `{"total": n, <kind>: n}`,
+        lengths `{"1": n, …, "max": n}` (empty without examples).
 
     Raises:
         ValueError: a source's rows do not sum: read = accepted + rejected + stalled + filtered + duplicates +
@@ -105,13 +106,28 @@ def _per_source(source: SourceCensus, unit: Unit) -> dict[str, Any]:
     }
 
 
-def _part(name: str, counters: Mapping[str, int], lengths: Iterable[int], unit: Unit) -> dict[str, Any]:
+def _history(counters: Mapping[str, int]) -> dict[str, Any]:
+    """How many trained turns stand behind what inference would prompt; empty where nobody looked."""
+    turns, prompted = counters.get("history/turns", 0), counters.get("history/as-prompted", 0)
+    if not turns:
+        return {}
+    return {
+        "turns": turns,
+        "as_prompted": prompted,
+        "parity": prompted / turns,
+        "without_reasoning": counters.get("history/without-reasoning", 0),
+    }
+
+
+def _part(name: str, counters: Mapping[str, int], lengths: Sequence[int], unit: Unit) -> dict[str, Any]:
     return {
         "rows": row_counts(name, counters),
         "codes": _most_first(counters, "codes/"),
         "repairs": _most_first(counters, "repair/"),
         **_side(counters, "train", unit),
         "lengths": percentiles(lengths),
+        "length_bins": length_facts(lengths),
+        "history": _history(counters),
         "eval": _side(counters, "eval", unit),
     }
 

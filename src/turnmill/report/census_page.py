@@ -7,8 +7,13 @@ from html import escape
 from typing import Any
 
 from turnmill.report.census import Unit
-from turnmill.report.census_text import code_rows, count_rows, length_table, row_table, token_table
+from turnmill.report.census_text import code_rows, count_rows, history_table, length_table, row_table, token_table
+from turnmill.report.lengths import WHOLE_SHARE, histogram
 from turnmill.report.page import KIND_COLOURS, bar, legend, page, section, table
+
+HISTORY_NOTE = (
+    "Parity: the share of trained turns whose context is, token by token, what inference would have prompted."
+)
 
 
 def census_page(census: Mapping[str, Any]) -> str:
@@ -24,13 +29,55 @@ def _sections(census: Mapping[str, Any]) -> Iterator[str]:
     unit: Unit = census.get("unit", "tokens")
     yield section("Rows", table(*row_table(census)), "Each row is counted in exactly one column after read.")
     codes = table(["source", "rows", "code", "what it means"], code_rows(census))
-    yield section("Why rows left", codes or "<p>None did.</p>")
+    yield section("Why rows left", (codes or "<p>None did.</p>") + _left(census))
     tokens = table(*token_table(census, unit)) + _bars(census, unit)
     yield section(f"{unit.capitalize()} of the training examples", tokens, "By who wrote them.")
     note = f"So many percent of the examples have at most so many {unit}."
-    yield section("Lengths", table(*length_table(census)) or "<p>No examples.</p>", note)
+    yield section("Lengths", _lengths(census, unit) or "<p>No examples.</p>", note)
+    parity = table(*history_table(census))
+    yield section("History", parity or "<p>Not compared.</p>", HISTORY_NOTE)
+    yield section("What the template cannot say", _unsaid(census), "Learned from small conversations before the run.")
+    alarms = [alarm for part in census["per_source"].values() for alarm in part.get("repair_alarms", [])]
+    if alarms:
+        yield section("Alarms", "".join(f'<p class="alarm">⚠ {escape(alarm)}</p>' for alarm in alarms))
     yield section("What was done to rows", table(["source", "what"], count_rows(census)) or "<p>Nothing.</p>")
     yield section("What the model learns to write", "".join(_samples(census)), "Decoded from the trained stretches.")
+
+
+def _lengths(census: Mapping[str, Any], unit: Unit) -> str:
+    """The histogram, the percentiles, and a limit to think about."""
+    facts = census.get("length_bins")
+    if not facts:
+        return ""
+    told = (
+        f"<p>A limit of <strong>{facts['suggested']:,}</strong> {unit} would keep {WHOLE_SHARE} % or more of these "
+        f"examples whole; {facts['longer']:,} are longer. To use it: "
+        f"<code>--max-tokens {facts['suggested']}</code></p>"
+        if unit == "tokens"
+        else ""
+    )
+    return histogram(facts["bins"], census.get("max_tokens"), unit) + told + table(*length_table(census))
+
+
+def _unsaid(census: Mapping[str, Any]) -> str:
+    says = census.get("template_says")
+    if says is None:
+        return "<p>Not looked at.</p>"
+    rows = [[name, why] for name, why in says.items() if why is not True]
+    return table(["what", "why"], rows) or "<p>It says all of them.</p>"
+
+
+def _left(census: Mapping[str, Any]) -> str:
+    """A few rows of each code, and the command that shows all."""
+    rows = [
+        [found["code"], f"{found['source']}: {found['place']}", found["quoted"]]
+        for found in census.get("left_rows", [])
+    ]
+    if not rows:
+        return ""
+    more = census.get("show_left", "")
+    said = f"<p>All of them: <code>{escape(more)}</code></p>" if more else ""
+    return "<h3>Some of these rows</h3>" + table(["code", "where", "row"], rows) + said
 
 
 def _bars(census: Mapping[str, Any], unit: Unit) -> str:

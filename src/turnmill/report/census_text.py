@@ -35,6 +35,7 @@ def census_lines(census: Mapping[str, Any]) -> list[RenderableType]:
         ("Why rows left", ["source", "rows", "code", "what it means"], code_rows(census)),
         (f"{noun} of the training examples, by who wrote them", *token_table(census, unit)),
         (f"Lengths: so many percent of the examples have at most so many {unit}", *length_table(census)),
+        ("History: trained turns whose context is what inference would prompt", *history_table(census)),
         ("What was done to rows, and how often", ["source", "what"], count_rows(census)),
         ("What the model learns to write (samples)", ["row", "trained text"], sample_rows(census)),
     ]
@@ -85,6 +86,22 @@ def length_table(census: Mapping[str, Any]) -> tuple[list[str], Rows]:
         if part["lengths"]
     ]
     return ["source", "examples", *(f"{key} %" for key in keys[:-1]), "max"], rows
+
+
+def history_table(census: Mapping[str, Any]) -> tuple[list[str], Rows]:
+    """Headings and rows of the parity of trained turns, with what to type where it is not whole."""
+    rows = [
+        [
+            name,
+            f"{found['turns']:,}",
+            f"{found['parity']:.2%}",
+            f"{found['without_reasoning']:,}",
+            "" if found["parity"] == 1 and not found["without_reasoning"] else "--render.history auto",
+        ]
+        for name, part in _sources(census)
+        if (found := part.get("history"))
+    ]
+    return ["source", "trained turns", "parity", "lost their reasoning", "try"], rows
 
 
 def count_rows(census: Mapping[str, Any]) -> Iterator[list[str]]:

@@ -162,6 +162,32 @@ def explain_accepted(
     )
 
 
+def explain_together(
+    row: Conversation, explained: Sequence[Explanation], policy: Policy, rendered: Rendered
+) -> Explanation:
+    """One explanation of a row that trains in several renders: the last one's text, and the examples of all.
+
+    Args:
+        row: the whole conversation.
+        explained: each render, in order.
+        policy: the row's own loss.
+        rendered: the last render.
+    """
+    trained = {turn.message for one in explained for turn in one.turns if turn.trained}
+    kept = [(0, len(rendered.text))]
+    turns = []
+    for turn in _turns(row, rendered, policy, kept):
+        why = "trained" if turn.message in trained else "cut" if turn.trained else turn.why
+        turns.append(ExplainedTurn(turn.message, why == "trained", why))
+    return msgspec.structs.replace(
+        explained[-1],
+        id=row.id,
+        roles=roles_of(row),
+        turns=tuple(turns),
+        examples=tuple(example for one in explained for example in one.examples),
+    )
+
+
 def explain_left(
     row: int, place: str, fault: Rejected, conversation: Conversation | None, *, has_id: bool, rendered: Rendered | None
 ) -> Explanation:

@@ -20,6 +20,12 @@ th, td { border-bottom: 1px solid var(--rule); padding: .3rem .9rem .3rem 0; tex
 th { color: var(--faint); font-weight: 600; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 pre { background: var(--panel); padding: .6rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; }
+h3 { font-size: 1rem; }
+code { background: var(--panel); padding: .1rem .3rem; overflow-wrap: anywhere; }
+p.alarm { border-left: .25rem solid var(--ink); padding-left: .6rem; }
+svg.plot { display: block; width: 100%; max-width: 48rem; margin: .5rem 0; }
+svg.plot rect { fill: #4c8fd6; } svg.plot text { fill: currentColor; font-size: 13px; }
+svg.plot line { stroke: currentColor; stroke-width: 1.5; }
 .bar { display: flex; height: 1.1rem; background: var(--panel); margin: .3rem 0; max-width: 48rem; }
 .bar span { display: block; height: 100%; }
 .key { display: inline-block; width: .8rem; height: .8rem; margin: 0 .3rem 0 1rem; vertical-align: -.1rem; }

@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from heapq import merge
 from pathlib import Path
@@ -26,13 +26,13 @@ from turnmill.files.tables import batches
 from turnmill.models import open_model
 from turnmill.options import Model, Render
 from turnmill.rendered import Rendered
-from turnmill.report.explanation import Explanation, explain_accepted, explain_left, place_of
+from turnmill.report.explanation import Explanation, explain_accepted, explain_left, explain_together, place_of
 from turnmill.tokens.loss import Policy
 from turnmill.verbs.census import is_prepared
 from turnmill.verbs.prepared import KIND
 from turnmill.verbs.read import open_sources
 from turnmill.verbs.rows import ReadRow, rows_of
-from turnmill.verbs.tokenize import Recipe, line_of, max_tokens_of, recipe_of, renderer_of
+from turnmill.verbs.tokenize import Line, Recipe, Shown, line_of, max_tokens_of, recipe_of, renderer_of
 
 if TYPE_CHECKING:
     from turnmill.config import Config, Origins
@@ -198,8 +198,21 @@ def _explained(found: Found, recipe: Recipe) -> Explanation:
     made = next(line.run([row], recipe))
     if made.rendered is None or not made.parts:
         return _explained_left(found, made.fault, made.rendered)
+    if made.views:
+        return _explained_views(found, row, line, made.views, recipe)
     offsets = line.tokenizing.offsets(row, made.rendered, recipe.loss)
     return explain_accepted(found.row, found.place, row, made.rendered, Policy(row, recipe.loss), (made.parts, offsets))
+
+
+def _explained_views(found: Found, row: Checked, line: Line, views: Sequence[Shown], recipe: Recipe) -> Explanation:
+    """A row that trains in several renders: the last one's text, and the examples of all."""
+    explained = []
+    for conversation, rendered, parts in views:
+        offsets = line.tokenizing.offsets(conversation, rendered, recipe.loss)
+        policy = Policy(conversation, recipe.loss)
+        explained.append(explain_accepted(found.row, found.place, conversation, rendered, policy, (parts, offsets)))
+    policy = Policy(row, recipe.loss)
+    return explain_together(row, explained, policy, views[-1].rendered)
 
 
 def _names_model(model: Model) -> bool:

@@ -7,6 +7,7 @@ import os
 import platform
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ import msgspec
 
 from turnmill.config import effective_fingerprint
 from turnmill.conversation import Json
-from turnmill.errors import redacted
+from turnmill.errors import quote, redacted
 from turnmill.files.inventory import json_file, rows_of
 from turnmill.files.publish import publish
 from turnmill.files.stores import is_url
+from turnmill.files.tables import batches
 from turnmill.report.census import SourceCensus, census
 from turnmill.report.census_page import census_page
 from turnmill.steps.step import Step
@@ -27,6 +29,8 @@ from turnmill.verbs.tokenize import SIDES, line_of
 
 KIND = "prepared"
 SAMPLES_PER_SOURCE = 3
+ROWS_PER_CODE = 3
+"""Rows of each code and source that the report quotes."""
 
 
 def publish_prepared(plan: Plan, prepared: Prepared, output: Path, started: float) -> dict[str, Json]:
@@ -38,7 +42,7 @@ def publish_prepared(plan: Plan, prepared: Prepared, output: Path, started: floa
         output: OUT.
         started: `time.time()` when the run began.
     """
-    report = census(source_censuses(plan, prepared))
+    report = census(source_censuses(plan, prepared)) | beside_census(plan, prepared)
     answer = answer_of(output, report, prepared, plan)
     reports: dict[str, Path | bytes] = {
         "report.json": json_file(report),
@@ -47,6 +51,45 @@ def publish_prepared(plan: Plan, prepared: Prepared, output: Path, started: floa
     contents = {**files_of(prepared, plan), **reports}
     publish(contents, output, about=about(plan, prepared, answer), unlisted={"run.json": _run(plan, started)})
     return answer
+
+
+def beside_census(plan: Plan, prepared: Prepared) -> dict[str, Json]:
+    """What the report says beside the counts: the limit, what the template cannot say, and some rows that left."""
+    left = [*prepared.checks.values(), *prepared.filters.values(), *prepared.examples.values()]
+    paths = [path for one in left for path in one.file(check.QUARANTINE)]
+    return {
+        "max_tokens": plan.max_tokens,
+        "template_says": _says(plan),
+        "left_rows": left_rows(paths, [*prepared.checks]),
+        "show_left": "turnmill quarantine show OUT",
+    }
+
+
+def _says(plan: Plan) -> dict[str, Json]:
+    probe = line_of(next(iter(plan.recipes.values()))).renderer.probe
+    return {verdict.name: verdict.said or verdict.why for verdict in probe.verdicts}
+
+
+def left_rows(paths: Iterable[Path], sources: Sequence[str]) -> list[dict[str, Json]]:
+    """The first `ROWS_PER_CODE` rows of each code and source, 80 characters of each.
+
+    Args:
+        paths: files of rows that left, in order.
+        sources: names, in order.
+    """
+    seen: Counter[tuple[str, str]] = Counter()
+    found: list[dict[str, Json]] = []
+    for path in paths:
+        for batch in batches(path):
+            for row in batch.select(["source", "source_file", "source_line", "code", "record"]).to_pylist():
+                key = (row["code"], row["source"])
+                seen[key] += 1
+                if seen[key] <= ROWS_PER_CODE:
+                    place = f"{row['source_file']}:{row['source_line']}"
+                    quoted = quote(row["record"] or "")
+                    found.append({"code": key[0], "source": key[1], "place": place, "quoted": quoted})
+    order = {name: number for number, name in enumerate(sources)}
+    return sorted(found, key=lambda row: (row["code"], order.get(row["source"], 0)))
 
 
 def files_of(prepared: Prepared, plan: Plan) -> dict[str, Path | bytes]:
@@ -109,13 +152,12 @@ def answer_of(output: Path, report: dict[str, Any], prepared: Prepared, plan: Pl
 
 def about(plan: Plan, prepared: Prepared, answer: dict[str, Json]) -> dict[str, Json]:
     """What OUT's manifest says beside its files: the same for the same bytes and options, wherever it lies."""
-    probe = line_of(next(iter(plan.recipes.values()))).renderer.probe
     template = {
         "origin": plan.model.template_origin,
         "text": plan.model.template,
         "eos": sorted(plan.model.eos),
         "eos_origin": plan.model.eos_origin,
-        "says": {verdict.name: verdict.said or verdict.why for verdict in probe.verdicts},
+        "says": _says(plan),
     }
     weighted = any(result.extra["weighted"] for result in prepared.pack.results)
     return {
@@ -132,6 +174,7 @@ def about(plan: Plan, prepared: Prepared, answer: dict[str, Json]) -> dict[str, 
             for opened in plan.sources
         },
         "steps": [_step(built.step) for built in _all(prepared)],
+        "history": {name: part["history"] for name, part in answer["per_source"].items()},
         "counts": {key: value for key, value in answer.items() if key not in ("output", "per_source")},
     }
 

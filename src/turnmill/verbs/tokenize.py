@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,11 +21,13 @@ from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render, Source
 from turnmill.rendered import Example, Rendered
+from turnmill.rendering.history import View
 from turnmill.rendering.raw_text import Around
 from turnmill.rendering.renderer import Renderer
 from turnmill.steps.shards import ShardResult
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.fit import Part, chunks, fit
+from turnmill.tokens.history import Asked, Histories, scaled, unscaled
 from turnmill.tokens.markers import check_markers
 from turnmill.tokens.tokenize import Row, Tokenizing
 from turnmill.verbs.check import left_writer
@@ -33,7 +36,7 @@ from turnmill.verbs.split import Side, read_sides
 if TYPE_CHECKING:
     from turnmill.config import Config
 
-VERSION = 3
+VERSION = 4
 SIDES: tuple[Side, ...] = ("train", "eval")
 TASK_ROWS = 2000
 """Rows of a task, however its source's files are cut: work for every core, and progress that moves."""
@@ -70,6 +73,15 @@ class TokenizeTask:
     accelerate: bool = True
 
 
+class Shown(NamedTuple):
+    """One of several renders of a row, and the parts that train there."""
+
+    conversation: Checked
+    """Up to the turn it ends with; what trains elsewhere has weight 0."""
+    rendered: Rendered
+    parts: Sequence[Part]
+
+
 class Made(NamedTuple):
     """What became of one row: it has parts, or a fault."""
 
@@ -79,6 +91,8 @@ class Made(NamedTuple):
     """Its training examples, in order."""
     fault: Rejected | None = None
     stage: str = "render"
+    views: Sequence[Shown] = ()
+    """The renders that the parts are of, in order, where it is not the one render of the whole row."""
 
 
 class Line:
@@ -95,16 +109,17 @@ class Line:
         check_markers(self.tokenizer, self.renderer.probe, self.model.name)
         encoder = Encoder(self.tokenizer, self.renderer.probe.markers.control, accelerate=accelerate)
         self.tokenizing = Tokenizing(encoder)
+        self._histories = Histories(self.renderer)
         self._fitted: Counter[str] = Counter()
 
     @property
     def counts(self) -> Counter[str]:
         """What was done to rows so far."""
-        return self.renderer.counts + self.tokenizing.counts + self._fitted
+        return self.renderer.counts + self.tokenizing.counts + self._histories.counts + self._fitted
 
     def clear(self) -> None:
         """Count from zero."""
-        for counter in (self.renderer.counts, self.tokenizing.counts, self._fitted):
+        for counter in (self.renderer.counts, self.tokenizing.counts, self._histories.counts, self._fitted):
             counter.clear()
 
     def run(self, rows: Sequence[Checked], recipe: Recipe, ids: Sequence[str] | None = None) -> Iterator[Made]:
@@ -117,14 +132,27 @@ class Line:
         """
         self._check_kinds(recipe.loss)
         rendered = [self._rendered(row, recipe) for row in rows]
+        asked = Asked(recipe.render.history, recipe.loss, recipe.template_kwargs, recipe.control_tokens)
+        ids = ids or [row.id for row in rows]
+        shown = [
+            self._histories.views(made.conversation, row_id, made.rendered, asked) if made.rendered is not None else []
+            for made, row_id in zip(rendered, ids, strict=True)
+        ]
         good = [
-            Row(row_id, made.conversation, made.rendered, recipe.loss)
-            for made, row_id in zip(rendered, ids or [row.id for row in rows], strict=True)
-            if made.rendered is not None
+            Row(row_id, Checked(view.conversation), view.rendered, _loss_of(made, views, recipe.loss))
+            for made, row_id, views in zip(rendered, ids, shown, strict=True)
+            for view in views
         ]
         examples = iter(self.tokenizing.examples(good))
-        for made in rendered:
-            yield made if made.rendered is None else self._fit(made, next(examples), recipe)
+        for made, views in zip(rendered, shown, strict=True):
+            found = list(islice(examples, len(views)))
+            if _is_whole(made, views):
+                if views[0].turns is None and isinstance(found[0], Example):
+                    self._histories.count_stable(len(found[0].turn_ends))
+                made = self._fit(made, found[0], recipe)
+            elif views:
+                made = self._fit_views(made, views, found, recipe)
+            yield made
 
     def _check_kinds(self, loss: Loss) -> None:
         """Refuse to pick spans by kinds that are not known.
@@ -157,6 +185,45 @@ class Line:
         except Rejected as fault:
             return made._replace(fault=fault, stage="fit")
         return made._replace(parts=parts)
+
+    def _fit_views(
+        self, made: Made, views: Sequence[View], examples: Sequence[Example | Rejected], recipe: Recipe
+    ) -> Made:
+        """The parts of a row's several examples, numbered through; it leaves where none of them is left.
+
+        Under `overflow: drop`, or far too long, it leaves with the first that does not fit.
+        """
+        pairs = [(view, example) for view, example in zip(views, examples, strict=True) if isinstance(example, Example)]
+        fault = next((example for example in examples if isinstance(example, Rejected)), None)
+        weighed = scaled(made.conversation, recipe.loss, [example for _, example in pairs])
+        shown: list[Shown] = []
+        for (view, _), example in zip(pairs, weighed, strict=True):
+            fitted = self._fit(made, example, recipe)
+            if fitted.fault is None:
+                first = sum(len(one.parts) for one in shown)
+                parts = [_numbered(part, first + number) for number, part in enumerate(fitted.parts)]
+                shown.append(Shown(Checked(view.conversation), view.rendered, parts))
+            elif recipe.fit.overflow == "drop" or fitted.fault.code == "far-too-long":
+                return fitted
+            else:
+                fault = fitted.fault
+                self._fitted["fit/turns-too-long"] += len(example.turn_ends)
+        if not shown:
+            return made._replace(fault=fault, stage="tokenize" if not pairs else "fit")
+        return made._replace(parts=[part for one in shown for part in one.parts], views=shown)
+
+
+def _is_whole(made: Made, views: Sequence[View]) -> bool:
+    """Whether the row trains in the one render of all of it."""
+    return len(views) == 1 and views[0].conversation is made.conversation
+
+
+def _loss_of(made: Made, views: Sequence[View], loss: Loss) -> Loss:
+    return loss if _is_whole(made, views) else unscaled(loss)
+
+
+def _numbered(part: Part, number: int) -> Part:
+    return part._replace(example=msgspec.structs.replace(part.example, part=number))
 
 
 def recipe_of(config: Config, source: Source, max_tokens: int = 0) -> Recipe:

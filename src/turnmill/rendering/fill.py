@@ -2,7 +2,7 @@
 
 A program is a straight line of steps over a conversation's texts, with guards wherever content decided something, and
 the layout of what came out. Its spans are the recorded ones, with their edges at pieces of the layout. It is built when
-a shape is seen for the third time, proven on the row at hand, and proven again on its first uses and on a sample of
+a shape is seen for the third time, proven on the row at hand, and proven again on its first use and on a sample of
 rows; one wrong result ends all programs of the template.
 """
 
@@ -32,9 +32,9 @@ MAX_VARIANTS = 6
 """Programs of one shape: contents that answer a guard differently take another way through the template."""
 MAX_SHAPES = 4096
 """Shapes that are remembered; the one unused for longest is forgotten first."""
-PROVEN_USES = 3
+PROVEN_USES = 1
 PROVE_EVERY = 64
-"""A program's first uses are proven, and then one row in so many, chosen by its text's hash."""
+"""A program's first use is proven, and then one row in so many, chosen by its text's hash."""
 
 Edge = tuple[int, int]
 """A place in any text of a program: the piece, and how many characters into it."""

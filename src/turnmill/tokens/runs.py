@@ -1,0 +1,112 @@
+"""Spans of characters to runs of tokens: whose each token is, and what it weighs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from turnmill.rendered import Run, Span
+from turnmill.tokens.loss import Policy
+
+
+class Labelled(NamedTuple):
+    """The runs of one text."""
+
+    runs: list[Run]
+    """Covering its tokens; none where nothing trains."""
+    turn_ends: list[int]
+    """Token offsets behind the last trained token of each trained turn."""
+    straddling: int
+    """Tokens that have characters that train and characters that do not: they do not train."""
+
+
+class _Stretch(NamedTuple):
+    """Tokens up to `end` that lie in the spans `low` to `high`: in one, but for a token that lies across edges."""
+
+    end: int
+    low: int
+    high: int
+
+
+class _Weighed(NamedTuple):
+    """Tokens [start, end) of one span and turn, and their weight before turns are scaled."""
+
+    start: int
+    end: int
+    span: int
+    turn: int
+    weight: float
+
+
+def labelled(spans: Sequence[Span], weights: Sequence[float], policy: Policy, offsets: NDArray[np.int64]) -> Labelled:
+    """The runs of a text, every token weighing as the least of the spans it lies in.
+
+    Args:
+        spans: of the text, disjoint, ordered, covering.
+        weights: of each span, before turns are scaled.
+        policy: the row's loss: turns and their scales.
+        offsets: (tokens, 2): the characters [start, end) of each token.
+    """
+    weighed: list[_Weighed] = []
+    straddling = start = 0
+    for stretch in _stretches(spans, offsets):
+        inside = weights[stretch.low : stretch.high + 1]
+        weight = min(inside)
+        straddling += weight == 0 and max(inside) > 0
+        span = stretch.high if weight > 0 else stretch.low
+        weighed.append(_Weighed(start, stretch.end, span, policy.turn(spans[stretch.high]), weight))
+        start = stretch.end
+    if not any(one.weight > 0 for one in weighed):
+        return Labelled([], [], straddling)
+    return Labelled(_runs(spans, policy, weighed), _turn_ends(weighed), straddling)
+
+
+def _stretches(spans: Sequence[Span], offsets: NDArray[np.int64]) -> Iterator[_Stretch]:
+    """All tokens in order; a token that lies across an edge is a stretch of its own."""
+    starts, reached = offsets[:, 0], np.maximum(offsets[:, 1] - 1, offsets[:, 0])
+    ends = np.array([span.end for span in spans])
+    ends[-1] = max(ends[-1], int(reached.max(initial=0)) + 1)
+    edges = [0, *np.searchsorted(starts, ends).tolist()]  # the first token that begins in each span, and behind all
+    across = np.flatnonzero(reached >= np.repeat(ends, np.diff(edges)))
+    highs = dict(zip(across.tolist(), np.searchsorted(ends, reached[across], side="right").tolist(), strict=True))
+    for low, (first, end) in enumerate(pairwise(edges)):
+        for token in [token for token in highs if first <= token < end] if highs else ():
+            if first < token:
+                yield _Stretch(token, low, low)
+            yield _Stretch(token + 1, low, highs.pop(token))
+            first = token + 1
+        if first < end:
+            yield _Stretch(end, low, low)
+
+
+def _runs(spans: Sequence[Span], policy: Policy, weighed: Sequence[_Weighed]) -> list[Run]:
+    """The runs with scaled weights; neighbours that say the same are one."""
+    counts: Counter[int] = Counter()
+    for one in weighed:
+        if one.weight > 0:
+            counts[one.turn] += one.end - one.start
+    scales = policy.scales(counts)
+    runs: list[Run] = []
+    for one in weighed:
+        span, weight = spans[one.span], one.weight * scales.get(one.turn, 1.0)
+        if runs and (runs[-1].message, runs[-1].kind, runs[-1].weight) == (span.message, span.kind, weight):
+            runs.pop()
+        runs.append(Run(one.end, span.message, span.kind, weight))
+    return runs
+
+
+def _turn_ends(weighed: Sequence[_Weighed]) -> list[int]:
+    ends: list[int] = []
+    previous = -1
+    for one in weighed:
+        if one.weight > 0 and one.turn >= 0:
+            if one.turn == previous:
+                ends.pop()
+            ends.append(one.end)
+            previous = one.turn
+    return ends

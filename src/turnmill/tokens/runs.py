@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -55,27 +55,38 @@ def labelled(spans: Sequence[Span], weights: Sequence[float], policy: Policy, of
     weighed: list[_Weighed] = []
     straddling = start = 0
     for stretch in _stretches(spans, offsets):
-        inside = weights[stretch.low : stretch.high + 1]
-        weight = min(inside)
-        straddling += weight == 0 and max(inside) > 0
-        span = stretch.high if weight > 0 else stretch.low
-        weighed.append(_Weighed(start, stretch.end, span, policy.turn(spans[stretch.high]), weight))
-        start = stretch.end
+        end, low, high = stretch
+        weight = weights[low]
+        if low != high:
+            inside = weights[low : high + 1]
+            weight = min(inside)
+            straddling += weight == 0 and max(inside) > 0
+        turn = policy.turn(spans[high]) if weight > 0 else -1
+        weighed.append(_Weighed(start, end, high if weight > 0 else low, turn, weight))
+        start = end
     if not any(one.weight > 0 for one in weighed):
         return Labelled([], [], straddling)
     return Labelled(_runs(spans, policy, weighed), _turn_ends(weighed), straddling)
 
 
-def _stretches(spans: Sequence[Span], offsets: NDArray[np.int64]) -> Iterator[_Stretch]:
+def _stretches(spans: Sequence[Span], offsets: NDArray[np.int64]) -> Iterable[_Stretch]:
     """All tokens in order; a token that lies across an edge is a stretch of its own."""
     starts, reached = offsets[:, 0], np.maximum(offsets[:, 1] - 1, offsets[:, 0])
     ends = np.array([span.end for span in spans])
     ends[-1] = max(ends[-1], int(reached.max(initial=0)) + 1)
     edges = [0, *np.searchsorted(starts, ends).tolist()]  # the first token that begins in each span, and behind all
     across = np.flatnonzero(reached >= np.repeat(ends, np.diff(edges)))
-    highs = dict(zip(across.tolist(), np.searchsorted(ends, reached[across], side="right").tolist(), strict=True))
-    for low, (first, end) in enumerate(pairwise(edges)):
-        for token in [token for token in highs if first <= token < end] if highs else ():
+    if not len(across):
+        return [_Stretch(end, low, low) for low, (first, end) in enumerate(pairwise(edges)) if first < end]
+    highs = np.searchsorted(ends, reached[across], side="right")
+    return _split(edges, dict(zip(across.tolist(), highs.tolist(), strict=True)))
+
+
+def _split(edges: Sequence[int], highs: dict[int, int]) -> Iterator[_Stretch]:
+    """The stretches where tokens lie across edges: `highs` says into which spans they reach."""
+    for low, (start, end) in enumerate(pairwise(edges)):
+        first = start
+        for token in [token for token in highs if start <= token < end]:
             if first < token:
                 yield _Stretch(token, low, low)
             yield _Stretch(token + 1, low, highs.pop(token))
@@ -93,7 +104,7 @@ def _runs(spans: Sequence[Span], policy: Policy, weighed: Sequence[_Weighed]) ->
     scales = policy.scales(counts)
     runs: list[Run] = []
     for one in weighed:
-        span, weight = spans[one.span], one.weight * scales.get(one.turn, 1.0)
+        span, weight = spans[one.span], one.weight * scales.get(one.turn, 1.0) if scales else one.weight
         if runs and (runs[-1].message, runs[-1].kind, runs[-1].weight) == (span.message, span.kind, weight):
             runs.pop()
         runs.append(Run(one.end, span.message, span.kind, weight))

@@ -141,14 +141,22 @@ class Template:
         text, segments, written = coarse_segments(self, rung, stops, conversation, form, kwargs)
         return Dialog(text, segments, written, is_coarse=True)
 
-    def recorded(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> Recording:
+    def recorded(
+        self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json], *, with_names: bool = True
+    ) -> Recording:
         """The run of a conversation's shape, for a row that `tracked` renders.
+
+        Args:
+            conversation: the row.
+            form: how it is written for the template.
+            kwargs: template arguments.
+            with_names: record what is done with the names of functions, too.
 
         Raises:
             Refused: the template does with content what cannot be recorded.
         """
         environment, template = self._recording
-        trace = RecordingTrace(conversation)
+        trace = RecordingTrace(conversation, with_names=with_names)
         written = write(conversation, form, trace, Counter())
         pieces = environment.render_pieces(template, self._variables(written, kwargs, prompt=False), trace)
         return Recording(list(pieces), trace.recorder)

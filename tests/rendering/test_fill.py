@@ -90,6 +90,25 @@ def test_replays_are_the_templates_own_renders_on_many_rows(trl_templates):
     assert replays_of(trl_templates, 60, seed=1000)["replayed"] > 20_000
 
 
+def outcome(rendering, row):
+    try:
+        return rendering.render(row)
+    except Rejected as fault:
+        return fault.code
+
+
+@pytest.mark.parametrize("template", ["qwen3", "qwen2_5", "llama3_1", "gptoss", "glm4moe", "gemma3", "deepseekv3"])
+def test_replays_change_no_render_no_rejection_and_no_count(trl_templates, template):
+    source = (trl_templates / f"{template}.jinja").read_text()
+    rendering, plain, contents = renderer(source), renderer(source, accelerate=False), Contents(7)
+    for name in SAMPLES:
+        for _ in range(10):
+            row = contents.into(sample(name))
+            assert outcome(rendering, row) == outcome(plain, row)
+    assert rendering.counts == plain.counts
+    assert rendering.fills.served > 20
+
+
 CHAT = """
 {%- for message in messages %}{{ '<|im_start|>' + message.role + '\\n' }}BODY{{ '<|im_end|>\\n' }}{% endfor %}
 {%- if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"""

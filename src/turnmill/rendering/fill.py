@@ -49,6 +49,8 @@ class Outline(NamedTuple):
     spans: list[tuple[Edge, Edge, Span]]
     prompt_ends: list[Edge]
     added_stop: str
+    is_covered: bool
+    """Every message stands there once and as it is."""
 
 
 class Program:
@@ -90,7 +92,7 @@ class Program:
         )
         ends = tuple(starts[piece] + into for piece, into in outline.prompt_ends)
         self.uses += 1
-        dialog = Dialog(text, segments, self._written, self._counts)
+        dialog = Dialog(text, segments, self._written, self._counts, is_covered=outline.is_covered)
         return dialog, Rendered(text + outline.added_stop, spans, ends)
 
 
@@ -114,7 +116,7 @@ def build(recording: Recording, dialog: Dialog, rendered: Rendered) -> Program:
             if atom.origin == MIXED:
                 raise Refused("what is left of a text of several writers is whose it is by content")
             recorder.guard("truth", (), (atom.register,), bool(str.__len__(atom.text)))
-    outline = _outline(_merged(atoms), dialog, rendered)
+    outline = _outline(_merged(atoms), dialog, rendered, recording.conversation)
     return Program(list(recorder.steps), outline, Written(dialog.written.entries, [], None), dialog.counts)
 
 
@@ -136,7 +138,18 @@ def _merged(atoms: Sequence[Atom]) -> list[Atom]:
     return merged
 
 
-def _outline(atoms: Sequence[Atom], dialog: Dialog, rendered: Rendered) -> Outline:
+def _is_covered(atoms: Sequence[Atom], dialog: Dialog, conversation: Conversation) -> bool:
+    """Whether every message's text, as it was given, is one piece: then there is nothing to look for."""
+    fields = [segment for segment in dialog.segments if not segment.is_literal]
+    registers = [atom.register for atom in atoms if atom.register is not None]
+    return (
+        not conversation.tools
+        and not any(message.is_call for message in conversation.messages)
+        and [segment.message for segment in fields] == list(range(len(conversation.messages))) == registers
+    )
+
+
+def _outline(atoms: Sequence[Atom], dialog: Dialog, rendered: Rendered, conversation: Conversation) -> Outline:
     starts = [0, *accumulate(len(atom.text) for atom in atoms)]
     end = len(dialog.text)
 
@@ -159,6 +172,7 @@ def _outline(atoms: Sequence[Atom], dialog: Dialog, rendered: Rendered) -> Outli
         [(edge(span.start), edge(span.end), span) for span in rendered.spans],
         [edge(place) for place in rendered.prompt_ends],
         rendered.text[end:],
+        _is_covered(atoms, dialog, conversation),
     )
 
 

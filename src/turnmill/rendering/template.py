@@ -34,11 +34,14 @@ class Dialog:
     counts: Counter[str] = field(default_factory=Counter)
     is_coarse: bool = False
     """Only turns are told apart: a turn's text is one field."""
+    is_covered: bool = False
+    """Every message is known to stand in the text as it is: nothing need be looked for."""
 
 
 class Recording(NamedTuple):
     """A run on symbols."""
 
+    conversation: Conversation
     pieces: list[str]
     recorder: Recorder
 
@@ -159,7 +162,7 @@ class Template:
         trace = RecordingTrace(conversation, with_names=with_names)
         written = write(conversation, form, trace, Counter())
         pieces = environment.render_pieces(template, self._variables(written, kwargs, prompt=False), trace)
-        return Recording(list(pieces), trace.recorder)
+        return Recording(conversation, list(pieces), trace.recorder)
 
     @cached_property
     def _recording(self) -> tuple[RecordingEnvironment, jinja2.Template]:

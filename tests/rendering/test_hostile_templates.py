@@ -1,4 +1,4 @@
-"""What attackers put into templates: attribute walks, escapes of the sandbox, writes, and every operation that grows."""
+"""What attackers put into templates: attribute walks, escapes of the sandbox, writes, and whatever can grow."""
 
 import re
 import time
@@ -176,7 +176,8 @@ BOMBS = {
     "wordwrap": grown("(n.t ~ n.t) | wordwrap(1, true, 'abcdefgh')"),
     "string of a list": grown("[n.t, n.t] | string"),
     "list of a text": grown("(n.t | list) + (n.t | list)", "'xx'"),
-    "set to text": "{% set t = 'x' * 1000000 %}{% for i in range(9999) %}{% set u %}{{ t }}{{ t }}{% endset %}{% endfor %}",
+    "set to text": "{% set t = 'x' * 1000000 %}{% for i in range(9999) %}{% set u %}{{ t }}{{ t }}{% endset %}"
+    "{% endfor %}",
     "set doubled": "{% set n = namespace(t='xx') %}{% for i in range(90) %}{% set u %}{{ n.t }}{{ n.t }}{% endset %}"
     "{% set n.t = u %}{% endfor %}{{ n.t | length }}",
     "macro doubled": "{% macro m(t, d) %}{% if d %}{{ m(t, d - 1) }}{{ m(t, d - 1) }}{% else %}{{ t }}{% endif %}"

@@ -1,4 +1,4 @@
-"""A chat template of strangers is probed in a process of its own, which may take little time and memory and open no file.
+"""A stranger's chat template is probed in a process of its own, which may take little time and memory and open no file.
 
 The bounds of `rendering.limits` hold in every process; these are for the mistakes in them: the operating system keeps
 them, whatever the template does. A service that is given templates asks here.

@@ -40,7 +40,8 @@ SLOW_FILTERS = frozenset(
 LISTING_FILTERS = frozenset(
     {
         "attr", "batch", "count", "d", "default", "dictsort", "first", "groupby", "items", "last", "length", "list",
-        "map", "max", "min", "reject", "rejectattr", "reverse", "select", "selectattr", "slice", "sort", "sum", "unique",
+        "map", "max", "min", "reject", "rejectattr", "reverse", "select", "selectattr", "slice", "sort", "sum",
+        "unique",
     }
 )  # fmt: skip
 """Filters that never write a list or an object as text."""

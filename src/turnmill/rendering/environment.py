@@ -145,6 +145,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         self.filters["format"] = self._format
         self.filters["string"] = self._text
         self.filters |= {"_in": _in_context(self._contains), "_sliced": _in_context(self._sliced)}
+        self.filters["_strided"] = _in_context(self._strided)
         self.filters |= {"_tick": _in_context(self._tick), "_literal": _in_context(self._literal)}
         for name in ("push", "pop", "enter", "assign"):
             self.filters[f"_{name}"] = _in_context(getattr(self, f"_{name}"))
@@ -260,6 +261,11 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         self.budget.read(len(value))
         return value
 
+    def _strided(self, value: Any) -> Any:
+        """A slice that has been made item by item."""
+        self.budget.read(limits.PART_CHARACTERS * len(value))
+        return value
+
     def _printed(self, value: Any) -> Any:
         return printed(self.trace, self._bounded(value))
 
@@ -356,7 +362,9 @@ class Rewrite(NodeTransformer):
         """What is subscripted may be text; the subscript is not."""
         node.node = self.visit(node.node)
         node.arg = self._unstamped(node.arg)
-        return filtered("_sliced", node) if isinstance(node.arg, nodes.Slice) else node
+        if not isinstance(node.arg, nodes.Slice):
+            return node
+        return filtered("_sliced" if node.arg.step is None else "_strided", node)
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         """`a ~ b` keeps origins and is bounded."""

@@ -24,9 +24,11 @@ MAX_PADDING = 1_000_000
 
 ITEM_CHARACTERS = 8
 """Characters that an item of a list is counted as."""
-PART_CHARACTERS = 512
+PART_CHARACTERS = 1024
 """Characters that a part is counted as which a text is split into or replaced in: it takes as long to track."""
 
+LISTED_CHARACTERS = 256
+"""Characters that an item is counted as which a filter puts into a list."""
 JSON_CHARACTERS = 64
 """Characters that one of a JSON text is counted as: whose each token is takes that long to say."""
 
@@ -213,6 +215,8 @@ def bounded_filter(name: str, function: Callable[..., Any], budget: Budget) -> C
             budget.spend(sum(map(size_of, given)) - read)
         made = function(*arguments, **named)
         budget.spend_value(made)
+        if isinstance(made, list):
+            budget.read(LISTED_CHARACTERS * len(made))
         return made
 
     for mark in ("jinja_pass_arg", "jinja_async_variant"):

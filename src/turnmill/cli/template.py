@@ -1,4 +1,4 @@
-"""Check what a model's chat template can and cannot say."""
+"""Check what a model's chat template can and cannot say; put one of ours beside a tokenizer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ARGUMENTS = {
 
 @click.group()
 def command() -> None:
-    """Check what a model's chat template can and cannot say."""
+    """Check what a model's chat template can and cannot say, or take one of turnmill's own."""
 
 
 @click.command()
@@ -166,4 +166,29 @@ def _reasoning(reasoning: dict[str, Any]) -> str:
     return f"ends with {reasoning['close']!r}; {kept} in earlier turns"
 
 
+@click.command()
+@click.argument("name", metavar="NAME")
+@click.option("--to", required=True, metavar="DIR", help="A tokenizer directory, or with --model a new one.")
+@click.option("--model", metavar="DIR|smollm2", help="Copy the tokenizer of this model into DIR.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
+def export(name: str, to: str, model: str | None, as_json: bool) -> None:
+    """Puts one of turnmill's own templates into a tokenizer directory, with notes for serving.
+
+    Trained with `--model DIR` and served from DIR, a model sees one text.
+    """
+    from pathlib import Path
+
+    from turnmill.verbs.template_export import export
+
+    directory = Path(to).expanduser()
+    written = export(name, directory, model)
+    if as_json:
+        write_json({"template": name, "directory": str(directory), "files": [str(path) for path in written]})
+    else:
+        for path in written:
+            write(str(path))
+    next_step(f"turnmill template check {shell_word(to)}")
+
+
 command.add_command(check)
+command.add_command(export)

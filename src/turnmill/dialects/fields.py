@@ -51,8 +51,11 @@ class Fields:
         Raises:
             Rejected: `twin-keys-disagree` where two spellings are there and differ.
         """
+        keys = self._keys(name, aliases)
+        if len(keys) == 1:
+            return self.rest.pop(keys[0], None)
         found: dict[str, Json] = {}
-        for key in self._keys(name, aliases):
+        for key in keys:
             value = self.rest.pop(key, None)
             if value is not None:
                 found[key] = value

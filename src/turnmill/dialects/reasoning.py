@@ -34,6 +34,8 @@ def closer(opener: str) -> str:
 def split_think(text: str, openers: Sequence[str]) -> ThinkBlock | None:
     """The leading balanced think block of a text, None where there is none. Later blocks are text."""
     body = text.lstrip(NEWLINES)
+    if not body.startswith(tuple(openers)):
+        return None
     for opener in openers:
         if body.startswith(opener):
             end = _balanced_end(body, opener)
@@ -42,6 +44,11 @@ def split_think(text: str, openers: Sequence[str]) -> ThinkBlock | None:
             inside = body[len(opener) : end - len(closer(opener))]
             return ThinkBlock(inside.strip(NEWLINES), body[end:].lstrip(NEWLINES))
     return None
+
+
+@lru_cache(maxsize=64)
+def _openers_and_closers(openers: tuple[str, ...]) -> tuple[str, ...]:
+    return (*openers, *map(closer, openers))
 
 
 @lru_cache(maxsize=64)
@@ -85,8 +92,11 @@ def place_reasoning(utterance: Utterance, recorded: str, openers: Sequence[str],
         utterance.verbatim, utterance.text = utterance.text, block.answer
         if recorded:
             counts["read/think-block-beside-field"] += 1
-    elif any(opener in utterance.text or closer(opener) in utterance.text for opener in openers):
-        counts["read/think-tag-in-text"] += 1
+    else:
+        for tag in _openers_and_closers(tuple(openers)):
+            if tag in utterance.text:
+                counts["read/think-tag-in-text"] += 1
+                break
     reasoning = recorded or (block.reasoning if block else "")
     if reasoning.strip():
         utterance.reasoning = reasoning

@@ -84,7 +84,7 @@ def check_coverage(conversation: Conversation, written: Written, form: Form, sai
     Raises:
         Rejected: `content-lost`, naming message and field; `turns-overlap`, a turn's text stands there twice.
     """
-    last_user = max((n for n, entry in enumerate(written.entries) if entry.role == "user"), default=-1)
+    last_turn = max((n for n, entry in enumerate(written.entries) if entry.role == "assistant"), default=-1)
     for number, entry in enumerate(written.entries):
         for index in entry.messages:
             message = conversation.messages[index]
@@ -95,7 +95,7 @@ def check_coverage(conversation: Conversation, written: Written, form: Form, sai
                     original = msgspec.structs.replace(message, text=conversation.verbatim[message.recorded])
                     _check_text(original, "".join(map(said.field, entry.messages)), counts)
             elif message.channel == "analysis":
-                _check_reasoning(message, said.field(index), number < last_user, counts)
+                _check_reasoning(message, said.field(index), number < last_turn, counts)
             else:
                 _check_text(message, said.field(index), counts)
     if conversation.tools and not said.tools:

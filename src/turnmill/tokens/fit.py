@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -174,6 +175,8 @@ def part_of(example: Example, part: int, stretches: tuple[Stretch, ...]) -> Part
     """The tokens of the stretches, one after another."""
     if stretches == (Stretch(0, len(example.input_ids)),):
         return Part(example, stretches)
+    if len(stretches) == 1 and stretches[0].start == 0 and not stretches[0].is_context:
+        return Part(_shortened(example, part, stretches[0].end), stretches)
     ids: list[int] = []
     runs: list[Run] = []
     turn_ends: list[int] = []
@@ -185,6 +188,19 @@ def part_of(example: Example, part: int, stretches: tuple[Stretch, ...]) -> Part
             turn_ends += [end + shift for end in example.turn_ends if stretch.start < end <= stretch.end]
     made = msgspec.structs.replace(example, part=part, input_ids=ids, runs=runs, turn_ends=turn_ends)
     return Part(made, stretches)
+
+
+def _shortened(example: Example, part: int, end: int) -> Example:
+    """The example's first tokens."""
+    whole = bisect_right(example.runs, end, key=lambda run: run.end)
+    runs = example.runs[:whole]
+    if whole < len(example.runs) and (runs[-1].end if runs else 0) < end:
+        cut = example.runs[whole]
+        runs.append(Run(end, cut.message, cut.kind, cut.weight))
+    turn_ends = [turn_end for turn_end in example.turn_ends if turn_end <= end]
+    return msgspec.structs.replace(
+        example, part=part, input_ids=example.input_ids[:end], runs=runs, turn_ends=turn_ends
+    )
 
 
 def _runs_within(runs: list[Run], stretch: Stretch, shift: int) -> Iterator[Run]:

@@ -70,8 +70,8 @@ def _over_limit(census: Mapping[str, Any]) -> str:
     if not shortened + left:
         return "<p>No row was cut or left for its length: the lengths are those of whole rows.</p>"
     return (
-        f"<p>The lengths are those of examples as they were cut: {shortened:,} cuts were made, and {left:,} rows left as "
-        "too long. Only a limit above the one of this run would keep more of them.</p>"
+        f"<p>The lengths are those of examples as they were cut: {shortened:,} cuts were made, and {left:,} rows left "
+        "as too long. Only a limit above the one of this run would keep more of them.</p>"
     )
 
 

@@ -166,5 +166,6 @@ def _messages(row: dict[str, Any], stored: Sequence[tuple[Any, ...]]) -> tuple[M
     weights = row["weights"] or repeat(None, len(stored))
     recorded = row["recorded"] or range(len(stored))
     return tuple(
-        Message(*fields, weight, index) for fields, weight, index in zip(stored, weights, recorded, strict=True)
+        Message(*fields, weight, index)  # type: ignore[call-arg]  # five fields, which a tuple's type does not say
+        for fields, weight, index in zip(stored, weights, recorded, strict=True)
     )

@@ -36,6 +36,8 @@ def _sections(census: Mapping[str, Any]) -> Iterator[str]:
     yield section(f"{unit.capitalize()} of the training examples", tokens, "By who wrote them.")
     note = f"So many percent of the examples have at most so many {unit}."
     yield section("Lengths", _lengths(census, unit) or "<p>No examples.</p>", note)
+    if census.get("turn_bins"):
+        yield section("Turns", histogram(census["turn_bins"], None, "trained turns"), "Trained turns of each example.")
     parity = table(*history_table(census))
     yield section("History", parity or "<p>Not compared.</p>", HISTORY_NOTE)
     yield section("What the template cannot say", _unsaid(census), "Learned from small conversations before the run.")

@@ -6,11 +6,12 @@ from collections import Counter
 import msgspec
 import pytest
 
+from fuzz.replays import OPTIONS, ReplayFuzz, Replays
 from hostile_content import Contents
 from tests_support import TRANSFORMERS_TOKENS, stops_of_template
 from turnmill.errors import Rejected, UsageError
 from turnmill.rendering import fill
-from turnmill.rendering.fill import BUILD_AT, PROVEN_USES, build, inputs_of, shape_of
+from turnmill.rendering.fill import BUILD_AT, PROVEN_USES, build, inputs_of
 from turnmill.rendering.renderer import Renderer
 from turnmill.rendering.samples import SAMPLES, conversation, sample
 from turnmill.rendering.steps import Refused
@@ -18,50 +19,6 @@ from turnmill.rendering.steps import Refused
 
 def renderer(source, **options):
     return Renderer(source, TRANSFORMERS_TOKENS, stops_of_template(source), **options)
-
-
-class Replays:
-    """All programs of one shape, each use of which is compared with the template."""
-
-    def __init__(self, rendering, seed):
-        self.with_names = True
-        self.rendering, self.programs, self.counts, self.contents = rendering, [], Counter(), Contents(seed)
-
-    def run(self, shape, rows):
-        """So many hostile rows; where names of functions cannot be recorded they would be part of the shape."""
-        form, kwargs = self.rendering.probe.form, self.rendering.kwargs_of(shape)
-        for _ in range(rows if shape_of(shape, form, kwargs) is not None else 0):
-            row = self.contents.into(shape)
-            found, replayed = self.plainly(row, kwargs), self.replay(row, form)
-            if replayed is not None:
-                assert found is not None
-                assert fill._same(found, replayed)
-                self.counts["replayed"] += 1
-            elif found is not None:
-                self.build(row, form, kwargs, found)
-
-    def plainly(self, row, kwargs):
-        try:
-            return self.rendering._rendered(row, kwargs)
-        except Rejected:
-            return None
-
-    def replay(self, row, form):
-        found = (program.fill(inputs_of(row, form)) for program in self.programs)
-        return next((one for one in found if one is not None), None)
-
-    def build(self, row, form, kwargs, found):
-        if len(self.programs) >= fill.MAX_VARIANTS:
-            return
-        try:
-            recording = self.rendering.template.recorded(row, form, kwargs, with_names=self.with_names)
-            program = build(recording, *found)
-        except Refused:
-            self.counts["refused"] += 1
-            return
-        assert fill._same(program.fill(inputs_of(row, form)), found)
-        self.programs.append(program)
-        self.counts["built"] += 1
 
 
 def replays_of(templates, rows, seed=0):
@@ -73,8 +30,9 @@ def replays_of(templates, rows, seed=0):
         except UsageError:
             continue
         for number, name in enumerate(SAMPLES):
-            replays = Replays(rendering, seed + number)
+            replays = Replays(rendering, Contents(seed + number))
             replays.run(sample(name), rows)
+            assert replays.wrong == ""
             counts += replays.counts
     return counts
 
@@ -88,6 +46,16 @@ def test_replays_are_the_templates_own_renders_on_every_template(trl_templates):
 @pytest.mark.slow
 def test_replays_are_the_templates_own_renders_on_many_rows(trl_templates):
     assert replays_of(trl_templates, 60, seed=1000)["replayed"] > 20_000
+
+
+def test_the_fuzz_draws_every_option_and_finds_nothing(trl_templates):
+    fuzz = ReplayFuzz(5, [trl_templates], rows=6)
+    fuzz.paths = [path for path in fuzz.paths if path.stem in ("qwen3", "glm4moe", "gptoss")]
+    for number in range(60):
+        fuzz.case(number)
+    assert len({options for _, options in fuzz._renderers}) == len(OPTIONS)
+    assert fuzz.counts["replayed"] > 100
+    assert fuzz.wrong == []
 
 
 def outcome(rendering, row):

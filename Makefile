@@ -49,8 +49,9 @@ test-kills: $(READY)  ## kill prepare at 100 random moments and resume it
 test-hard: $(READY)  ## feed it bombs, lines of a gigabyte and other hostile files
 	$(BIN)/python -m pytest -q -m slow tests/hostile
 
-fuzz: $(READY)  ## feed it CASES damaged files, drawn from SEED
+fuzz: $(READY)  ## feed it CASES damaged files and compare CASES replays, drawn from SEED
 	$(BIN)/python tests/fuzz/run.py --cases $(CASES) --seed $(SEED)
+	$(BIN)/python tests/fuzz/run_replays.py --cases $(CASES) --seed $(SEED)
 
 fix: $(READY)  ## mend what ruff can mend
 	$(BIN)/ruff check --fix

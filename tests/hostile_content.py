@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from turnmill.conversation import Conversation
+from turnmill.conversation import FUNCTIONS, Conversation, Message
 
 BITS = (
     "a", "Hello world", " ", "\n", "\n\n", "<think>", "</think>", "x</think>y", "<think>\n\n</think>\n\n", "<|im_end|>",
@@ -64,9 +64,14 @@ class Contents:
 
     def into(self, conversation: Conversation) -> Conversation:
         """A conversation of the same shape."""
-        messages = tuple(
-            msgspec.structs.replace(message, text=self.arguments() if message.is_call else self.text())
-            for message in conversation.messages
-        )
+        name = self._draw.choice(["find_weather", "python", "look.up", "x", "browser:search-1"])
+        messages = tuple(self._message(message, name) for message in conversation.messages)
         tools = tuple(map(self.tool, conversation.tools))
         return msgspec.structs.replace(conversation, messages=messages, tools=tools)
+
+    def _message(self, message: Message, name: str) -> Message:
+        if message.is_call:
+            return msgspec.structs.replace(message, text=self.arguments(), recipient=f"{FUNCTIONS}{name}")
+        if message.role == "tool":
+            return msgspec.structs.replace(message, text=self.text(), name=f"{FUNCTIONS}{name}")
+        return msgspec.structs.replace(message, text=self.text())

@@ -1,14 +1,17 @@
 """A replayed render is the template's own: text, spans, segments and counts, or there is none."""
 
+import json
 from collections import Counter
 
+import msgspec
 import pytest
 
+from fuzz.replays import OPTIONS, ReplayFuzz, Replays
 from hostile_content import Contents
 from tests_support import TRANSFORMERS_TOKENS, stops_of_template
 from turnmill.errors import Rejected, UsageError
 from turnmill.rendering import fill
-from turnmill.rendering.fill import BUILD_AT, PROVEN_USES, build, shape_of
+from turnmill.rendering.fill import BUILD_AT, PROVEN_USES, build, inputs_of
 from turnmill.rendering.renderer import Renderer
 from turnmill.rendering.samples import SAMPLES, conversation, sample
 from turnmill.rendering.steps import Refused
@@ -16,51 +19,6 @@ from turnmill.rendering.steps import Refused
 
 def renderer(source, **options):
     return Renderer(source, TRANSFORMERS_TOKENS, stops_of_template(source), **options)
-
-
-def inputs(row, form):
-    return [message.text for message in row.messages] + [fill.tool_as_written(tool, form) for tool in row.tools]
-
-
-class Replays:
-    """All programs of one shape, each use of which is compared with the template."""
-
-    def __init__(self, rendering, seed):
-        self.rendering, self.programs, self.counts, self.contents = rendering, [], Counter(), Contents(seed)
-
-    def run(self, shape, rows):
-        form, kwargs = self.rendering.probe.form, self.rendering.kwargs_of(shape)
-        for _ in range(rows if shape_of(shape, form, kwargs) is not None else 0):
-            row = self.contents.into(shape)
-            found, replayed = self.plainly(row, kwargs), self.replay(row, form)
-            if replayed is not None:
-                assert found is not None
-                assert fill._same(found, replayed)
-                self.counts["replayed"] += 1
-            elif found is not None:
-                self.build(row, form, kwargs, found)
-
-    def plainly(self, row, kwargs):
-        try:
-            return self.rendering._rendered(row, kwargs)
-        except Rejected:
-            return None
-
-    def replay(self, row, form):
-        found = (program.fill(inputs(row, form)) for program in self.programs)
-        return next((one for one in found if one is not None), None)
-
-    def build(self, row, form, kwargs, found):
-        if len(self.programs) >= fill.MAX_VARIANTS:
-            return
-        try:
-            program = build(self.rendering.template.recorded(row, form, kwargs), *found)
-        except Refused:
-            self.counts["refused"] += 1
-            return
-        assert fill._same(program.fill(inputs(row, form)), found)
-        self.programs.append(program)
-        self.counts["built"] += 1
 
 
 def replays_of(templates, rows, seed=0):
@@ -72,8 +30,9 @@ def replays_of(templates, rows, seed=0):
         except UsageError:
             continue
         for number, name in enumerate(SAMPLES):
-            replays = Replays(rendering, seed + number)
+            replays = Replays(rendering, Contents(seed + number))
             replays.run(sample(name), rows)
+            assert replays.wrong == ""
             counts += replays.counts
     return counts
 
@@ -87,6 +46,35 @@ def test_replays_are_the_templates_own_renders_on_every_template(trl_templates):
 @pytest.mark.slow
 def test_replays_are_the_templates_own_renders_on_many_rows(trl_templates):
     assert replays_of(trl_templates, 60, seed=1000)["replayed"] > 20_000
+
+
+def test_the_fuzz_draws_every_option_and_finds_nothing(trl_templates):
+    fuzz = ReplayFuzz(5, [trl_templates], rows=6)
+    fuzz.paths = [path for path in fuzz.paths if path.stem in ("qwen3", "glm4moe", "gptoss")]
+    for number in range(60):
+        fuzz.case(number)
+    assert len({options for _, options in fuzz._renderers}) == len(OPTIONS)
+    assert fuzz.counts["replayed"] > 100
+    assert fuzz.wrong == []
+
+
+def outcome(rendering, row):
+    try:
+        return rendering.render(row)
+    except Rejected as fault:
+        return fault.code
+
+
+@pytest.mark.parametrize("template", ["qwen3", "qwen2_5", "llama3_1", "gptoss", "glm4moe", "gemma3", "deepseekv3"])
+def test_replays_change_no_render_no_rejection_and_no_count(trl_templates, template):
+    source = (trl_templates / f"{template}.jinja").read_text()
+    rendering, plain, contents = renderer(source), renderer(source, accelerate=False), Contents(7)
+    for name in SAMPLES:
+        for _ in range(10):
+            row = contents.into(sample(name))
+            assert outcome(rendering, row) == outcome(plain, row)
+    assert rendering.counts == plain.counts
+    assert rendering.fills.served > 20
 
 
 CHAT = """
@@ -144,7 +132,7 @@ def program_of(source, row):
 def test_a_guard_holds_or_there_is_no_replay(text, first, other, is_replayed):
     row = two(*other)
     rendering = renderer(body(text))
-    found = program_of(body(text), two(*first)).fill(inputs(row, rendering.probe.form))
+    found = program_of(body(text), two(*first)).fill(inputs_of(row, rendering.probe.form))
     assert (found is not None) == is_replayed
     if found is not None:
         assert fill._same(found, rendering._rendered(row, rendering.kwargs_of(row)))
@@ -231,3 +219,29 @@ def test_shapes_are_forgotten_before_they_are_too_many(monkeypatch):
     for turns in (1, 2, 3, 1):
         rendering.render(conversation((("user", "q"), ("answer", "a")) * turns))
     assert len(rendering.fills._shapes) == 2
+
+
+def called(name, city):
+    row = sample("tool call")
+    messages = tuple(
+        msgspec.structs.replace(message, recipient=f"functions.{name}", text=json.dumps({"city": city}))
+        if message.is_call
+        else msgspec.structs.replace(message, name=f"functions.{name}")
+        if message.role == "tool"
+        else message
+        for message in row.messages
+    )
+    return msgspec.structs.replace(row, messages=messages)
+
+
+@pytest.mark.parametrize(("template", "with_names"), [("qwen3", True), ("gptoss", False)])
+def test_names_of_functions_are_part_of_the_shape_only_where_the_template_quotes_them(
+    trl_templates, template, with_names
+):
+    source = (trl_templates / f"{template}.jinja").read_text()
+    rendering, plain = renderer(source), renderer(source, accelerate=False)
+    rows = [called(f"name{n % 2}", f"city {n}") for n in range(30)]
+    assert [rendering.render(row) for row in rows] == [plain.render(row) for row in rows]
+    assert rendering.fills._with_names == with_names
+    assert rendering.fills.served > 10
+    assert len(rendering.fills._shapes) == (1 if with_names else 2)

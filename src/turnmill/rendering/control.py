@@ -41,12 +41,17 @@ class ControlScan:
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._pattern = re.compile("|".join(map(re.escape, tokens))) if tokens else None
+        self._edges = "".join({edge for token in tokens for edge in (token[0], token[-1])})
+        self._longest = max(map(len, tokens), default=0)
+        self._tokens = tokens
 
     def hits(self, text: str, segments: Sequence[Segment]) -> tuple[tuple[int, int], ...]:
         """(start, end) of each control token in the text of which content wrote a character."""
         if self._pattern is None:
             return ()
         content = [segment for segment in segments if segment.kind is not None]
+        if not any(self._may_touch(text[segment.start : segment.end]) for segment in content):
+            return ()
         found: list[tuple[int, int]] = []
         position = 0
         for match in self._pattern.finditer(text):
@@ -56,6 +61,12 @@ class ControlScan:
             if position < len(content) and content[position].start < end:
                 found.append((start, end))
         return tuple(found)
+
+    def _may_touch(self, content: str) -> bool:
+        """Whether a token may lie in a text or across its edges: it begins or ends there, or the text is inside it."""
+        if any(edge in content for edge in self._edges):
+            return True
+        return len(content) < self._longest and any(content in token for token in self._tokens)
 
     def check_unescapable(self, conversation: Conversation, *, with_content: bool = False) -> None:
         """Refuse control-token text where it cannot be told from the template's: author names, template arguments.

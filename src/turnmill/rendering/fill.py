@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from turnmill.conversation import Conversation, Json
+from turnmill.conversation import Conversation, Json, Message
 from turnmill.rendered import Rendered, Span
-from turnmill.rendering.form import Form, Written, tool_as_written
+from turnmill.rendering.form import Form, Written, function_name, tool_as_written
 from turnmill.rendering.limits import MAX_CHARACTERS
 from turnmill.rendering.segments import Segment
 from turnmill.rendering.steps import MADE, Refused, Step
@@ -49,6 +49,8 @@ class Outline(NamedTuple):
     spans: list[tuple[Edge, Edge, Span]]
     prompt_ends: list[Edge]
     added_stop: str
+    is_covered: bool
+    """Every message stands there once and as it is."""
 
 
 class Program:
@@ -90,7 +92,7 @@ class Program:
         )
         ends = tuple(starts[piece] + into for piece, into in outline.prompt_ends)
         self.uses += 1
-        dialog = Dialog(text, segments, self._written, self._counts)
+        dialog = Dialog(text, segments, self._written, self._counts, is_covered=outline.is_covered)
         return dialog, Rendered(text + outline.added_stop, spans, ends)
 
 
@@ -114,7 +116,7 @@ def build(recording: Recording, dialog: Dialog, rendered: Rendered) -> Program:
             if atom.origin == MIXED:
                 raise Refused("what is left of a text of several writers is whose it is by content")
             recorder.guard("truth", (), (atom.register,), bool(str.__len__(atom.text)))
-    outline = _outline(_merged(atoms), dialog, rendered)
+    outline = _outline(_merged(atoms), dialog, rendered, recording.conversation)
     return Program(list(recorder.steps), outline, Written(dialog.written.entries, [], None), dialog.counts)
 
 
@@ -136,7 +138,18 @@ def _merged(atoms: Sequence[Atom]) -> list[Atom]:
     return merged
 
 
-def _outline(atoms: Sequence[Atom], dialog: Dialog, rendered: Rendered) -> Outline:
+def _is_covered(atoms: Sequence[Atom], dialog: Dialog, conversation: Conversation) -> bool:
+    """Whether every message's text, as it was given, is one piece: then there is nothing to look for."""
+    fields = [segment for segment in dialog.segments if not segment.is_literal]
+    registers = [atom.register for atom in atoms if atom.register is not None]
+    return (
+        not conversation.tools
+        and not any(message.is_call for message in conversation.messages)
+        and [segment.message for segment in fields] == list(range(len(conversation.messages))) == registers
+    )
+
+
+def _outline(atoms: Sequence[Atom], dialog: Dialog, rendered: Rendered, conversation: Conversation) -> Outline:
     starts = [0, *accumulate(len(atom.text) for atom in atoms)]
     end = len(dialog.text)
 
@@ -149,28 +162,58 @@ def _outline(atoms: Sequence[Atom], dialog: Dialog, rendered: Rendered) -> Outli
             raise Refused("a span begins inside content")
         return piece, into
 
+    for segment in dialog.segments:
+        (low, _), (high, out) = edge(segment.start), edge(segment.end)
+        if segment.is_literal and any(atom.register is not None for atom in atoms[low : high + (out > 0)]):
+            raise Refused("the template's own text holds content")
     return Outline(
         [atom.text if atom.register is None else atom.register for atom in atoms],
         [(edge(segment.start), edge(segment.end), segment) for segment in dialog.segments],
         [(edge(span.start), edge(span.end), span) for span in rendered.spans],
         [edge(place) for place in rendered.prompt_ends],
         rendered.text[end:],
+        _is_covered(atoms, dialog, conversation),
     )
 
 
-def shape_of(conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> Hashable:
-    """What a program hangs on beside the texts: everything else that the template is given.
+def inputs_of(conversation: Conversation, form: Form) -> list[Any]:
+    """The registers before the first step: texts, names of functions, tools."""
+    messages = conversation.messages
+    return [
+        *[message.text for message in messages],
+        *[function_name(message) for message in messages],
+        *[tool_as_written(tool, form) for tool in conversation.tools],
+    ]
+
+
+def shape_of(
+    conversation: Conversation, form: Form, kwargs: Mapping[str, Json], *, with_names: bool = True
+) -> Hashable:
+    """What a program hangs on beside its inputs: everything else that the template is given.
 
     None for a conversation that no program can be made for: its recorded text stands in for its reasoning.
+
+    Args:
+        conversation: the row.
+        form: how it is written for the template.
+        kwargs: template arguments.
+        with_names: the names of functions are inputs.
     """
     messages = conversation.messages
     if not form.reasoning and any(message.channel == "analysis" for message in messages):
         return None
     return (
-        tuple((one.role, one.channel, one.name, one.recipient, one.recorded) for one in messages),
+        tuple((one.role, one.channel, one.recorded, *(_names(one, with_names))) for one in messages),
         tuple(tool_as_written(tool, form) is tool for tool in conversation.tools),
         repr(sorted(kwargs.items())),
     )
+
+
+def _names(message: Message, with_names: bool) -> tuple[object, ...]:
+    """Of a message's author and recipient what is no input."""
+    if not with_names or not (message.is_call or message.role == "tool"):
+        return message.name, message.recipient
+    return message.name if message.is_call else None, message.is_call
 
 
 class Shape:
@@ -197,6 +240,7 @@ class Fills:
     def __init__(self, template: Template, form: Form) -> None:
         self._template, self._form = template, form
         self._shapes: OrderedDict[Hashable, Shape] = OrderedDict()
+        self._with_names = True
         self.served = 0
         self.distrusted = False
 
@@ -216,12 +260,11 @@ class Fills:
         Raises:
             Rejected: the template cannot say the row.
         """
-        key = None if self.distrusted else shape_of(conversation, self._form, kwargs)
+        key = None if self.distrusted else shape_of(conversation, self._form, kwargs, with_names=self._with_names)
         if key is None:
             return plainly()
         shape = self._shape(key)
-        inputs = [message.text for message in conversation.messages]
-        inputs += [tool_as_written(tool, self._form) for tool in conversation.tools]
+        inputs = inputs_of(conversation, self._form)
         for program in shape.programs:
             filled = program.fill(inputs)
             if filled is not None:
@@ -266,9 +309,13 @@ class Fills:
     ) -> None:
         shape.is_refused = len(shape.programs) + 1 >= MAX_VARIANTS
         try:
-            program = build(self._template.recorded(conversation, self._form, kwargs), *found)
+            recording = self._template.recorded(conversation, self._form, kwargs, with_names=self._with_names)
+            program = build(recording, *found)
         except Exception:  # the template may do anything with symbols; then there is no program
             shape.is_refused = True
+            if self._with_names and any(message.is_call for message in conversation.messages):
+                self._with_names = False
+                self._shapes.clear()
             return
         filled = program.fill(inputs)
         if filled is None or not _same(found, filled):

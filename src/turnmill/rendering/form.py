@@ -118,6 +118,11 @@ def _check_order(conversation: Conversation, entry: Entry) -> None:
         previous = rank
 
 
+def function_name(message: Message) -> str:
+    """The function that a call is to, or that a result is of."""
+    return ((message.recipient if message.is_call else message.name) or "").removeprefix(FUNCTIONS)
+
+
 def tool_as_written(tool: Json, form: Form) -> Json:
     """A tool's definition as the template takes it; the same object where it is as recorded."""
     if not isinstance(tool, dict) or "function" in tool or (form.bare_tools and "input_schema" not in tool):
@@ -226,7 +231,7 @@ class Writer:
 
     def _call(self, index: int, number: int) -> dict[str, Any]:
         message = self._conversation.messages[index]
-        name = (message.recipient or "").removeprefix(FUNCTIONS)
+        name = function_name(message)
         arguments: Json = json.loads(message.text) if self._form.arguments == "object" else message.text
         made_id = f"call{self._call_number:0{CALL_ID_WIDTH - 4}d}"
         self._call_number += 1
@@ -244,10 +249,11 @@ class Writer:
         return call
 
     def _result(self, index: int, message: Message) -> dict[str, Any]:
+        name = function_name(message)
         return {
             "role": "tool",
             "content": self._wrapped(message.text, "result", index),
-            "name": (message.name or "").removeprefix(FUNCTIONS),
+            "name": self._trace.named(name, index) if self._trace is not None else name,
             "tool_call_id": self._open_ids.pop(0) if self._open_ids else "call00000",
         }
 

@@ -20,7 +20,7 @@ from turnmill.rendering.steps import Recorder, Symbolic, constant, is_symbolic, 
 from turnmill.rendering.symbol_values import Opened, SymbolDict, SymbolList, json_symbol
 from turnmill.rendering.symbols import METHODS, Atom, Parts, Symbol, concatenation, length_of, symbol
 from turnmill.rendering.trace import Origin, Trace
-from turnmill.rendering.tracked import MIXED, tracked
+from turnmill.rendering.tracked import MIXED, UNKNOWN, Tracked, tracked
 
 SOUND_FILTERS = frozenset(
     {
@@ -43,28 +43,39 @@ class RecordingTrace(Trace):
     """A trace whose texts are symbols.
 
     Args:
-        conversation: whose texts are the first registers, message by message; its tools are the next.
+        conversation: whose texts are the first registers, message by message; the names of functions are the next, a
+            message each, and its tools the last.
+        with_names: the names of functions are symbols, too, and no part of the shape.
     """
 
-    def __init__(self, conversation: Conversation) -> None:
+    def __init__(self, conversation: Conversation, *, with_names: bool) -> None:
         super().__init__()
         self._texts = [message.text for message in conversation.messages]
+        self._with_names = with_names
         self._tools = 0
-        self.recorder = Recorder(len(self._texts) + len(conversation.tools))
+        self.recorder = Recorder(2 * len(self._texts) + len(conversation.tools))
 
     def wrap(self, value: Any, origin: Origin) -> Any:
         """A message's text, its arguments, or a tool as symbols; what is given by the shape as it is."""
         if origin.kind == "tools":
             self._tools += 1
-            return self._admitted(value, origin, len(self._texts) + self._tools - 1)
+            return self._admitted(value, origin, 2 * len(self._texts) + self._tools - 1)
         if not isinstance(value, str):
             register = self.recorder.register("parsed", (), (origin.message,))
             return self._admitted(value, origin, register)
         number = self.number(origin)
         known = tracked(value, number)
-        if value is not self._texts[origin.message]:
-            return known
-        return symbol(self.recorder, known, [Atom(known, origin.message, number)])
+        if value is self._texts[origin.message]:
+            return symbol(self.recorder, known, [Atom(known, origin.message, number)])
+        is_name = origin.kind == "call" and self._with_names
+        return self._name(known, origin.message, number) if is_name else known
+
+    def named(self, name: str, message: int) -> str:
+        """A function's name as a symbol of the template's own text, which no program can put out."""
+        return self._name(Tracked(name), message, UNKNOWN) if self._with_names else name
+
+    def _name(self, name: Tracked, message: int, origin: int) -> Symbol:
+        return symbol(self.recorder, name, [Atom(name, len(self._texts) + message, origin)])
 
     def _admitted(self, value: Any, origin: Origin, register: int) -> Any:
         return Opened(self.recorder, self, origin).admit(value, register)

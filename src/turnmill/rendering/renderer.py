@@ -101,9 +101,10 @@ class Renderer:
         kwargs = self.kwargs_of(conversation, source_kwargs)
         dialog, rendered = self._filled(conversation, kwargs)
         counts = Counter(dialog.counts)
-        turns = dialog.written if dialog.is_coarse else None
-        said = said_of(conversation, dialog.text, dialog.segments, turns)
-        check_coverage(conversation, dialog.written, self.probe.form, said, counts)
+        if not dialog.is_covered:
+            turns = dialog.written if dialog.is_coarse else None
+            said = said_of(conversation, dialog.text, dialog.segments, turns)
+            check_coverage(conversation, dialog.written, self.probe.form, said, counts)
         if not dialog.is_coarse:
             rendered = msgspec.structs.replace(rendered, control_hits=self._scan.hits(dialog.text, dialog.segments))
         rendered = self._controlled(rendered, policy, counts)

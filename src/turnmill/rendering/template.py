@@ -34,11 +34,14 @@ class Dialog:
     counts: Counter[str] = field(default_factory=Counter)
     is_coarse: bool = False
     """Only turns are told apart: a turn's text is one field."""
+    is_covered: bool = False
+    """Every message is known to stand in the text as it is: nothing need be looked for."""
 
 
 class Recording(NamedTuple):
     """A run on symbols."""
 
+    conversation: Conversation
     pieces: list[str]
     recorder: Recorder
 
@@ -141,17 +144,25 @@ class Template:
         text, segments, written = coarse_segments(self, rung, stops, conversation, form, kwargs)
         return Dialog(text, segments, written, is_coarse=True)
 
-    def recorded(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> Recording:
+    def recorded(
+        self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json], *, with_names: bool = True
+    ) -> Recording:
         """The run of a conversation's shape, for a row that `tracked` renders.
+
+        Args:
+            conversation: the row.
+            form: how it is written for the template.
+            kwargs: template arguments.
+            with_names: record what is done with the names of functions, too.
 
         Raises:
             Refused: the template does with content what cannot be recorded.
         """
         environment, template = self._recording
-        trace = RecordingTrace(conversation)
+        trace = RecordingTrace(conversation, with_names=with_names)
         written = write(conversation, form, trace, Counter())
         pieces = environment.render_pieces(template, self._variables(written, kwargs, prompt=False), trace)
-        return Recording(list(pieces), trace.recorder)
+        return Recording(conversation, list(pieces), trace.recorder)
 
     @cached_property
     def _recording(self) -> tuple[RecordingEnvironment, jinja2.Template]:

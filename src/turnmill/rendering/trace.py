@@ -69,6 +69,15 @@ class Trace:
         self.know(wrapped, origin)
         return wrapped
 
+    def named(self, name: str, message: int) -> str:
+        """Whose result a message is, as the template may see it: no field that must be said.
+
+        Args:
+            name: the function's.
+            message: index in `Conversation.messages`.
+        """
+        return name
+
     def know(self, container: Any, origin: Origin) -> None:
         """Remember what a container's JSON text is to be attributed to."""
         self._objects[id(container)] = self.number(origin)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,17 @@ def clean(step_folder: Path, shards: int) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
+@contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    """Search for circles of objects a hundred times less often: rows are many objects, and hang in none."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(thresholds[0] * 100, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
 def run_task(task: ShardTask) -> ShardResult:
     """The shard's result: run now, or read where it was finished before.
 
@@ -67,7 +80,8 @@ def run_task(task: ShardTask) -> ShardResult:
     with writing(task.folder):
         draft = Path(tempfile.mkdtemp(prefix=f".{task.folder.name}.", dir=task.folder.parent))
         try:
-            result = task.run_shard(task.shard, draft)
+            with _collecting_rarely():
+                result = task.run_shard(task.shard, draft)
             result = msgspec.structs.replace(result, files=inventory(draft))
             write_whole(draft / RESULT, json_file(msgspec.to_builtins(result)))
             sync_tree(draft)

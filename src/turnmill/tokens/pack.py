@@ -39,8 +39,9 @@ def best_fit_decreasing(lengths: Sequence[int], capacity: int) -> list[list[int]
     packs: list[list[int]] = []
     by_room: list[list[int]] = [[] for _ in range(capacity + 1)]
     open_rooms = 0
-    for number in sorted(range(len(lengths)), key=lambda number: (-lengths[number], number)):
-        length = lengths[number]
+    given = np.asarray(lengths, dtype=np.int64)
+    order = np.argsort(-given, kind="stable")
+    for number, length in zip(order.tolist(), given[order].tolist(), strict=True):
         fitting = open_rooms >> length
         if fitting:
             room = length + (fitting & -fitting).bit_length() - 1

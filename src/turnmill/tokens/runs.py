@@ -79,18 +79,20 @@ def _stretches(spans: Sequence[Span], offsets: NDArray[np.int64]) -> Iterable[_S
     if not len(across):
         return [_Stretch(end, low, low) for low, (first, end) in enumerate(pairwise(edges)) if first < end]
     highs = np.searchsorted(ends, reached[across], side="right")
-    return _split(edges, dict(zip(across.tolist(), highs.tolist(), strict=True)))
+    return _split(edges, list(zip(across.tolist(), highs.tolist(), strict=True)))
 
 
-def _split(edges: Sequence[int], highs: dict[int, int]) -> Iterator[_Stretch]:
-    """The stretches where tokens lie across edges: `highs` says into which spans they reach."""
-    for low, (start, end) in enumerate(pairwise(edges)):
-        first = start
-        for token in [token for token in highs if start <= token < end]:
+def _split(edges: Sequence[int], across: Sequence[tuple[int, int]]) -> Iterator[_Stretch]:
+    """The stretches where tokens lie across edges: (token, the last span it reaches into), in order."""
+    waiting = iter([*across, (edges[-1], 0)])
+    token, high = next(waiting)
+    for low, (first, end) in enumerate(pairwise(edges)):
+        while token < end:
             if first < token:
                 yield _Stretch(token, low, low)
-            yield _Stretch(token + 1, low, highs.pop(token))
+            yield _Stretch(token + 1, low, high)
             first = token + 1
+            token, high = next(waiting)
         if first < end:
             yield _Stretch(end, low, low)
 

@@ -77,7 +77,7 @@ def segments_of(pieces: Iterable[Emitted], origins: Sequence[Origin], entries: S
 
 
 def _adopted(segments: list[Segment], outside: Sequence[bool], entries: Sequence[Entry]) -> list[Segment]:
-    """The segments; literals of nobody beside a turn that no loop over messages puts out are the turn's.
+    """The segments; a literal of nobody beside one message alone, a turn put out by no loop over messages, is its.
 
     Args:
         segments: in order.
@@ -88,17 +88,11 @@ def _adopted(segments: list[Segment], outside: Sequence[bool], entries: Sequence
     for low, segment in enumerate(segments):
         if not (segment.is_literal and segment.entry == NOBODY and outside[low]):
             continue
-        beside = [number for number in (low - 1, low + 1) if 0 <= number < len(segments) and outside[number]]
-        owner = next(
-            (one for one in (adopted[number] for number in beside) if one.entry >= 0 and _is_turn(one, entries)), None
-        )
-        if owner is not None:
-            adopted[low] = segment._replace(entry=owner.entry)
+        beside = [adopted[place] for place in (low - 1, low + 1) if 0 <= place < len(segments) and outside[place]]
+        owners = {one.entry for one in beside if one.entry != NOBODY}
+        if len(owners) == 1 and entries[min(owners)].role == "assistant":
+            adopted[low] = segment._replace(entry=min(owners))
     return adopted
-
-
-def _is_turn(segment: Segment, entries: Sequence[Entry]) -> bool:
-    return entries[segment.entry].role == "assistant"
 
 
 def _segment(start: int, end: int, origin: Origin, emitter: Owner, entries: Sequence[Entry]) -> Segment:

@@ -9,18 +9,19 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Literal
 
 import msgspec
 
 from turnmill.conversation import Conversation, Json
-from turnmill.errors import Rejected, UsageError, quote
+from turnmill.errors import Rejected, UnsafeTemplate, UsageError, quote
 from turnmill.rendered import TRAINED_KINDS
 from turnmill.rendering.attribute import Attribution, check_order
 from turnmill.rendering.audit import faults_of
 from turnmill.rendering.coarse import Rung
 from turnmill.rendering.control import control_tokens
 from turnmill.rendering.coverage import check_coverage, said_of
-from turnmill.rendering.form import Form
+from turnmill.rendering.form import Form, write
 from turnmill.rendering.markers import TAG_LIKE, Markers, common_prefix
 from turnmill.rendering.prompts import Part, openings_of, prompt_end, without_prompts
 from turnmill.rendering.samples import SAMPLES, WEATHER, sample
@@ -69,6 +70,10 @@ class Probe:
     """How spans are found."""
     needs_tools: bool = False
     """The template says nothing to a row without tool definitions."""
+    text_arguments: Literal["said", "double-encoded", "refused"] = "refused"
+    """What becomes of a call's arguments given as JSON text."""
+    scaffold: str = ""
+    """The empty think block that it writes before an answer without reasoning."""
     edges_witnessed: int = 0
     """Beginnings and ends of turns of the samples that differences between renders confirm."""
 
@@ -132,7 +137,7 @@ class _Prober:
         """What was learned, where two witnesses who know nothing of origins say the same of every sample.
 
         Raises:
-            UsageError: one of them says otherwise.
+            UnsafeTemplate: one of them says otherwise.
         """
         seen = 0
         for name in SAMPLES:
@@ -141,7 +146,7 @@ class _Prober:
             conversation = self._sample(name)
             testimony = self._testimony(conversation)
             for fault in (*self._audit(conversation), *testimony.faults):
-                raise UsageError(
+                raise UnsafeTemplate(
                     f"{self._template.name}: who wrote what is not certain ({name}): {fault}; use another template",
                     next_step="--template chatml",
                 )
@@ -206,6 +211,8 @@ class _Prober:
             asks_the_clock=self._template.asks_the_clock,
             rung=self._rung,
             needs_tools=self._needs_tools,
+            text_arguments=self._text_arguments(),
+            scaffold=self._scaffold(),
         )
         check_stops(found, self._template.name)
         return found
@@ -263,7 +270,7 @@ class _Prober:
         user = self._header("two turns", 1, 3) or self._header("one turn", 1)
         prompts = self._prompts(one_turn, 1)
         if not user and self._leading(one_turn, 1) and (any(prompts) or not prompts):
-            raise UsageError(
+            raise UnsafeTemplate(
                 f"{self._template.name}: what opens a turn is not what the generation prompt holds, "
                 "so where the model's own text begins is not known; use another template",
                 next_step="--template chatml",
@@ -396,6 +403,25 @@ class _Prober:
         words = text.split()
         return text.strip() if len(words) > 2 else ""
 
+    def _text_arguments(self) -> Literal["said", "double-encoded", "refused"]:
+        conversation = self._sample("tool call")
+        try:
+            written = write(conversation, replace(self._form, arguments="text"), None, Counter())
+            text = self._template.plain(written, kwargs_of(conversation))
+        except Rejected:
+            return "refused"
+        arguments = next(message.text for message in conversation.messages if message.is_call)
+        if json.dumps(arguments) in text:
+            return "double-encoded"
+        return "said" if arguments in text else "refused"
+
+    def _scaffold(self) -> str:
+        """What the last turn opens with that is neither header nor learned."""
+        conversation = self._sample("one turn")
+        dialog = self._dialog(conversation)
+        kinds = self._parts(conversation, dialog)
+        return "".join(dialog.text[start:end] for start, end, _, kind in kinds if kind == "scaffold")
+
     def _trims(self) -> bool:
         plain = self._sample("one turn")
         edged = tuple(msgspec.structs.replace(message, text=f"  {message.text}\n") for message in plain.messages)
@@ -410,7 +436,7 @@ def check_stops(found: Probe, name: str) -> None:
     """Refuse a template whose stops would teach the model not to stop.
 
     Raises:
-        UsageError: the stop of the last turn, or of a call, is not in the generation eos set.
+        UnsafeTemplate: the stop of the last turn, or of a call, is not in the generation eos set.
     """
     stops = found.markers.stops
     wanted = {"last turn": found.last_stop or found.added_stop}
@@ -419,7 +445,7 @@ def check_stops(found: Probe, name: str) -> None:
     for turn, stop in wanted.items():
         if stop not in stops:
             has = f"ends with {quote(stop)}" if stop else "has no stop token"
-            raise UsageError(
+            raise UnsafeTemplate(
                 f"{name}: a {turn} {has}, but generation ends only on {', '.join(map(repr, stops)) or 'nothing'}: "
                 "a model trained so would not stop. Add the token to eos_token_id in generation_config.json, or say: "
                 """--special-tokens '{"eos_token": "TOKEN"}'""",

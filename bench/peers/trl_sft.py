@@ -2,8 +2,8 @@
 
     python bench/peers/trl_sft.py ROWS.jsonl MODEL_DIRECTORY [PROCESSES]
 
-The trainer is made once on one row with a model of a few weights, so that neither imports nor the model are in the timer;
-then its own preparation runs on all rows.
+The trainer is made once on one row with a model of a few weights, so that neither imports nor the model are in the
+timer; then its own preparation runs on all rows.
 """
 
 from __future__ import annotations

@@ -88,12 +88,10 @@ def _adopted(segments: list[Segment], outside: Sequence[bool], entries: Sequence
     for low, segment in enumerate(segments):
         if not (segment.is_literal and segment.entry == NOBODY and outside[low]):
             continue
-        beside = [number for number in (low - 1, low + 1) if 0 <= number < len(segments) and outside[number]]
-        owner = next(
-            (one for one in (adopted[number] for number in beside) if one.entry >= 0 and _is_turn(one, entries)), None
-        )
-        if owner is not None:
-            adopted[low] = segment._replace(entry=owner.entry)
+        beside = [adopted[number] for number in (low - 1, low + 1) if 0 <= number < len(segments) and outside[number]]
+        owners = {one.entry for one in beside if one.entry >= 0}
+        if len(owners) == 1 and _is_turn(beside[-1] if beside[-1].entry >= 0 else beside[0], entries):
+            adopted[low] = segment._replace(entry=owners.pop())
     return adopted
 
 

@@ -35,7 +35,7 @@ def test_spans_are_right_or_the_template_is_refused(kind, block):
 
 DISORDERED = ("reversed", "twice", "recursive", "grouped")
 PADDED = ("unpacked",)
-"""Writes a message that nobody said behind an odd number of them: a witness sees more in the last turn than its text."""
+"""Writes a message that nobody said behind an odd number of them: a witness sees more in the last turn."""
 
 
 def renderer_of_loop(name):

@@ -1,6 +1,6 @@
-"""One table: conversations per CPU second of every stage, beside TRL's preparation of the same rows.
+"""Three tables: prepare beside its peers, turnmill's stages, and rendering beside transformers'.
 
-python bench/run.py [--rows 2000] [--large 20000] [--rounds 3] [--no-trl]
+python bench/run.py [--rows 2000] [--large 20000] [--rounds 3] [--only NAME...] [--no-peers]
 """
 
 from __future__ import annotations
@@ -9,51 +9,45 @@ import argparse
 import json
 import os
 import platform
-import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
+import environments
 from generate import SEED, write
+from models import MODELS, TEMPLATES, model_directory, template_path
+from turnmill_options import MODES
 
 BENCH = Path(__file__).parent
-ROOT = BENCH.parent
 RESULTS = BENCH / "results"
-TRL_ENVIRONMENT = ROOT / ".bench-venv"
-TRL_PYTHON = TRL_ENVIRONMENT / "bin" / "python"
-TRL_REQUIREMENTS = (["torch==2.13.0"], ["trl==1.16.0", "transformers", "datasets"])
-"""Installed one list after the other: torch first, as a build for the CPU."""
-STAGES = ("read + check", "render", "tokenize", "prepare")
-TEMPLATES = ("chatml", "qwen3_training")
+REFERENCE = "TRL"
+STAGES = ("read + check", "render", "tokenize", "pack")
+Runs = dict[str, list[dict[str, Any]]]
 
 
-def make_trl_environment() -> None:
-    """TRL and what it needs, in an environment of its own."""
-    if (TRL_ENVIRONMENT / ".installed").exists():
-        return
-    subprocess.run([sys.executable, "-m", "venv", TRL_ENVIRONMENT], check=True)
-    for requirements in TRL_REQUIREMENTS:
-        subprocess.run([TRL_PYTHON, "-m", "pip", "install", "--quiet", *requirements], check=True)
-    (TRL_ENVIRONMENT / ".installed").touch()
+class Contender(NamedTuple):
+    """What prepares the rows."""
+
+    name: str
+    environment: str
+    """"" is turnmill's own."""
+    script: str
+    arguments: tuple[str, ...] = ()
 
 
-def model_directory(template: str) -> Path:
-    """SmolLM2's tokenizer with a template: our own, or one of TRL's with generation tags."""
-    sys.path.insert(0, str(ROOT / "tests"))
-    from assets import smollm2_directory, trl_templates
-
-    directory = RESULTS / "models" / template
-    directory.mkdir(parents=True, exist_ok=True)
-    for name in ("tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json"):
-        shutil.copy(smollm2_directory() / name, directory)
-    own = ROOT / "src" / "turnmill" / "rendering" / "templates" / f"{template}.jinja"
-    shutil.copy(own if own.exists() else trl_templates() / own.name, directory / "chat_template.jinja")
-    return directory
+OURS = tuple(Contender(f"turnmill, {mode}", "", "turnmill_prepare.py", (mode,)) for mode in MODES)
+TWO = Contender("turnmill, fastokens, 2 processes", "", "turnmill_prepare.py", ("fastokens", "2"))
+PEERS = (
+    Contender(REFERENCE, "trl", "peers/trl_sft.py", ("1",)),
+    Contender("TRL, 2 processes", "trl", "peers/trl_sft.py", ("2",)),
+    Contender("LLaMA-Factory", "llamafactory", "peers/llamafactory_sft.py", ("1",)),
+    Contender("Axolotl", "axolotl", "peers/axolotl_preprocess.py"),
+    Contender("datasets.map", "trl", "peers/datasets_map.py"),
+)
 
 
 def rows_file(rows: int) -> Path:
@@ -65,87 +59,161 @@ def rows_file(rows: int) -> Path:
     return path
 
 
-def measured(python: str | Path, script: str, data: Path, model: Path) -> dict[str, Any]:
+def measured(environment: str, script: str, *arguments: object) -> dict[str, Any]:
     """What one run in a process of its own prints."""
-    environment = {**os.environ, "TOKENIZERS_PARALLELISM": "false", "PYTHONPATH": str(ROOT / "src")}
-    command = [python, str(BENCH / script), str(data), str(model)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    offline = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    own = {} if environment else {"PYTHONPATH": str(BENCH.parent / "src")}
+    python = environments.python_of(environment) if environment else sys.executable
+    command = list(map(str, (python, BENCH / script, *arguments)))
+    done = subprocess.run(
+        command, env={**os.environ, **offline, **own}, capture_output=True, text=True, errors="replace", check=False
+    )
     if done.returncode:
-        sys.exit(f"{' '.join(map(str, command))} failed:\n{done.stderr[-3000:]}")
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr[-3000:]}")
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return {**found, "load": os.getloadavg()[0]}
 
 
-def rate(runs: list[dict[str, Any]], stage: str) -> float:
-    """Conversations per CPU second: the median of the runs."""
-    return median(run["rows"] / run["stages"][stage]["cpu_s"] for run in runs)
+def rate(runs: list[dict[str, Any]], stage: str, clock: str = "cpu_s", rows: int | None = None) -> float:
+    """Conversations per second of a stage: the median of the runs."""
+    return median((rows or run["rows"]) / run["stages"][stage][clock] for run in runs)
 
 
-def compare(template: str, data: Path, rounds: int, *, with_trl: bool) -> dict[str, list[dict[str, Any]]]:
-    """Ours and TRL's by turns."""
-    model = model_directory(template)
-    runs: dict[str, list[dict[str, Any]]] = {"turnmill": [], "trl": []}
+def table(*columns: str) -> None:
+    """The head of a table."""
+    print(f"\n| {' | '.join(columns)} |\n|---|{'---:|' * (len(columns) - 1)}", flush=True)
+
+
+def line(*cells: object) -> None:
+    """A line of a table."""
+    print(f"| {' | '.join(map(str, cells))} |", flush=True)
+
+
+def compare(contenders: list[Contender], data: Path, model: Path, rounds: int) -> Runs:
+    """All of them by turns."""
+    runs: Runs = {one.name: [] for one in contenders}
     for number in range(rounds):
-        print(f"{template}, {data.name}: round {number + 1} of {rounds}", file=sys.stderr)
-        runs["turnmill"].append(measured(sys.executable, "turnmill_stages.py", data, model))
-        if with_trl:
-            runs["trl"].append(measured(TRL_PYTHON, "trl_preparation.py", data, model))
+        for one in contenders:
+            print(f"{model.name}, {data.name}, round {number + 1} of {rounds}: {one.name}", file=sys.stderr)
+            runs[one.name].append(measured(one.environment, one.script, data, model, *one.arguments))
     return runs
 
 
-def line(template: str, runs: dict[str, list[dict[str, Any]]]) -> str:
-    """A line of the table."""
-    ours, trl = runs["turnmill"], runs["trl"]
-    cells = [f"{rate(ours, stage):,.0f}" for stage in STAGES]
-    cells += (
-        [f"{rate(trl, 'prepare'):,.0f}", f"{rate(ours, 'prepare') / rate(trl, 'prepare'):.2f}"] if trl else ["", ""]
-    )
-    cells += [f"{max(run['peak_mib'] for run in ours):,}", f"{max(run['load'] for run in (*ours, *trl)):.1f}"]
-    return f"| {template} | {ours[0]['rows']:,} | " + " | ".join(cells) + " |"
+def prepare_table(title: str, runs: Runs) -> None:
+    """Who prepares how fast, with how much memory, and what is kept."""
+    table(f"prepare: {title}", "per CPU s", "per s", "ratio", "peak MiB", "tokens", "trained", "load")
+    base = rate(runs[REFERENCE], "prepare") if REFERENCE in runs else None
+    for name, found in runs.items():
+        speed = rate(found, "prepare")
+        line(
+            name,
+            f"{speed:,.0f}",
+            f"{rate(found, 'prepare', 'wall_s'):,.0f}",
+            f"{speed / base:.1f}" if base else "",
+            f"{max(run['peak_mib'] for run in found):,}",
+            f"{found[0]['tokens']:,}",
+            f"{found[0]['trained_tokens']:,}",
+            f"{max(run['load'] for run in found):.1f}",
+        )
 
 
-def versions() -> dict[str, str]:
-    """What was measured, and on what."""
-    ours = {name: metadata.version(name) for name in ("tokenizers", "jinja2", "pyarrow", "msgspec", "numpy")}
-    place = {"python": platform.python_version(), "cores": str(os.cpu_count()), "machine": platform.machine()}
-    if not TRL_PYTHON.exists():
-        return {**ours, **place}
-    script = (
-        "import importlib.metadata as m; print(*[m.version(n) for n in ('trl', 'transformers', 'datasets', 'torch')])"
-    )
-    found = subprocess.run([TRL_PYTHON, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    return {**ours, **place, **dict(zip(("trl", "transformers", "datasets", "torch"), found, strict=True))}
-
-
-def tasks(chosen: argparse.Namespace) -> Iterator[tuple[str, int, int, bool]]:
-    """Template, rows, rounds, and whether TRL prepares them, too."""
-    for template in TEMPLATES:
-        yield template, chosen.rows, chosen.rounds, not chosen.no_trl
+def prepare(chosen: argparse.Namespace, missing: dict[str, str]) -> dict[str, Runs]:
+    """Every model with the rows that all prepare; the last with many rows, which turnmill alone prepares."""
+    peers = [] if chosen.no_peers else [one for one in PEERS if one.environment not in missing]
+    contenders = [one for one in (*OURS, *peers) if not chosen.only or one.name in chosen.only]
+    found = {}
+    for name in MODELS:
+        title = f"{name}, {chosen.rows:,} rows"
+        found[title] = compare(
+            contenders, rows_file(chosen.rows), model_directory(name, RESULTS / "models"), chosen.rounds
+        )
+        prepare_table(title, found[title])
     if chosen.large:
-        yield TEMPLATES[0], chosen.large, 1, False
+        name = list(MODELS)[-1]
+        title = f"{name}, {chosen.large:,} rows"
+        data, model = rows_file(chosen.large), model_directory(name, RESULTS / "models")
+        found[title] = compare([*OURS, TWO], data, model, 1)
+        prepare_table(title, found[title])
+    return found
+
+
+def stages(chosen: argparse.Namespace) -> dict[str, Runs]:
+    """turnmill's stages on their own, on the rows that all prepare."""
+    table("stages, conversations per CPU second", "mode", *STAGES[:-1], "replayed", "1 M lengths packed, s", "fill")
+    found = {}
+    for name in MODELS:
+        contenders = [Contender(mode, "", "turnmill_stages.py", (mode,)) for mode in MODES]
+        data, model = rows_file(chosen.rows), model_directory(name, RESULTS / "models")
+        found[name] = compare(contenders, data, model, chosen.rounds)
+        for mode, runs in found[name].items():
+            rates = [f"{rate(runs, stage):,.0f}" for stage in STAGES[:-1]]
+            packing = median(run["stages"]["pack"]["cpu_s"] for run in runs)
+            line(name, mode, *rates, f"{runs[0]['replayed']:.0%}", f"{packing:.2f}", f"{runs[0]['pack_fill']:.3%}")
+    return found
+
+
+def renders(chosen: argparse.Namespace) -> dict[str, Runs]:
+    """Rendering alone, on every template."""
+    table(
+        f"rendering, {chosen.rows:,} rows, per CPU second",
+        "with spans", "ratio", "replayed", "not accelerated", "transformers, plain", "rows said", "equal texts",
+    )  # fmt: skip
+    data, found = rows_file(chosen.rows), {}
+    for name in TEMPLATES:
+        who = ("turnmill", "unaccelerated", "transformers")
+        runs: Runs = {one: [] for one in who}
+        for _ in range(chosen.rounds):
+            for one in who:
+                runs[one].append(measured("", "render_rates.py", data, template_path(name), one))
+        ours, plain, theirs = (rate(runs[one], "render") for one in who)
+        mine, other = (runs[one][0].pop("texts") for one in ("turnmill", "transformers"))
+        both = [(a, b) for a, b in zip(mine, other, strict=True) if a and b]
+        equal = f"{sum(a == b for a, b in both):,} of {len(both):,}"
+        replayed = f"{runs['turnmill'][0]['replayed']:.0%}"
+        line(
+            name, f"{ours:,.0f}", f"{ours / theirs:.1f}", replayed, f"{plain:,.0f}", f"{theirs:,.0f}", len(both), equal
+        )
+        for run in (run for each in runs.values() for run in each):
+            run.pop("texts", None)
+        found[name] = runs
+    return found
+
+
+def made_environments(chosen: argparse.Namespace) -> dict[str, str]:
+    """Makes the peers' environments; those that could not be made, and why."""
+    if chosen.no_peers:
+        return {}
+    asked = {one.environment for one in PEERS if not chosen.only or one.name in chosen.only}
+    missing = {name: why for name in sorted(asked) if (why := environments.made(name))}
+    for name, why in missing.items():
+        print(f"left out: {name}: {why}")
+    return missing
+
+
+def versions(missing: dict[str, str], *, with_peers: bool) -> dict[str, Any]:
+    """What was measured, and on what."""
+    names = ("fastokens", "jinja2", "msgspec", "numpy", "pyarrow", "tokenizers", "transformers")
+    ours = {name: metadata.version(name) for name in names}
+    place = {"python": platform.python_version(), "cores": os.cpu_count(), "machine": platform.machine()}
+    peers = {name: environments.versions(name) for name in environments.REQUIREMENTS if name not in missing}
+    return {**ours, **place, "peers": peers if with_peers else {}}
 
 
 def main() -> None:
-    """Measure everything, print the table, keep the figures."""
+    """Measure everything, print the tables, keep the figures."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--rows", type=int, default=2000, help="rows that both prepare")
+    options.add_argument("--rows", type=int, default=2000, help="rows that all prepare")
     options.add_argument("--large", type=int, default=20_000, help="rows that turnmill alone prepares; 0 = none")
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--no-trl", action="store_true")
+    options.add_argument("--only", nargs="+", default=[], metavar="NAME", help="contenders of the first table")
+    options.add_argument("--no-peers", action="store_true")
     chosen = options.parse_args()
-    if not chosen.no_trl:
-        make_trl_environment()
-    print(f"conversations per CPU second, one process, median of {chosen.rounds}; {versions()}\n")
-    print(f"| template | rows | {' | '.join(STAGES)} | TRL prepare | ratio | peak MiB | load |")
-    print("|---|---:|" + "---:|" * (len(STAGES) + 4), flush=True)
-    found = []
-    for template, rows, rounds, with_trl in tasks(chosen):
-        runs = compare(template, rows_file(rows), rounds, with_trl=with_trl)
-        print(line(template, runs), flush=True)
-        found.append((template, runs))
-    kept = {"seed": SEED, "versions": versions(), "runs": [{"template": name, **runs} for name, runs in found]}
+    missing = made_environments(chosen)
+    measured_on = versions(missing, with_peers=not chosen.no_peers)
+    print(f"median of {chosen.rounds} rounds; {json.dumps(measured_on)}")
+    found = {"prepare": prepare(chosen, missing), "stages": stages(chosen), "render": renders(chosen)}
     path = RESULTS / time.strftime("%Y%m%d-%H%M%S.json", time.gmtime())
-    path.write_text(json.dumps(kept, indent=1))
+    path.write_text(json.dumps({"seed": SEED, "versions": measured_on, **found}, indent=1))
     print(f"\nall figures: {path}")
 
 

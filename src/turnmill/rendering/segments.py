@@ -77,7 +77,7 @@ def segments_of(pieces: Iterable[Emitted], origins: Sequence[Origin], entries: S
 
 
 def _adopted(segments: list[Segment], outside: Sequence[bool], entries: Sequence[Entry]) -> list[Segment]:
-    """The segments; a literal of nobody beside one message alone, a turn put out by no loop over messages, is its.
+    """The segments; literals of nobody beside a turn that no loop over messages puts out are the turn's.
 
     Args:
         segments: in order.
@@ -88,11 +88,15 @@ def _adopted(segments: list[Segment], outside: Sequence[bool], entries: Sequence
     for low, segment in enumerate(segments):
         if not (segment.is_literal and segment.entry == NOBODY and outside[low]):
             continue
-        beside = [adopted[place] for place in (low - 1, low + 1) if 0 <= place < len(segments) and outside[place]]
-        owners = {one.entry for one in beside if one.entry != NOBODY}
-        if len(owners) == 1 and entries[min(owners)].role == "assistant":
-            adopted[low] = segment._replace(entry=min(owners))
+        beside = [adopted[number] for number in (low - 1, low + 1) if 0 <= number < len(segments) and outside[number]]
+        owners = {one.entry for one in beside if one.entry >= 0}
+        if len(owners) == 1 and _is_turn(beside[-1] if beside[-1].entry >= 0 else beside[0], entries):
+            adopted[low] = segment._replace(entry=owners.pop())
     return adopted
+
+
+def _is_turn(segment: Segment, entries: Sequence[Entry]) -> bool:
+    return entries[segment.entry].role == "assistant"
 
 
 def _segment(start: int, end: int, origin: Origin, emitter: Owner, entries: Sequence[Entry]) -> Segment:

@@ -6,7 +6,6 @@ strings say of it, and both must name the same characters, but for the differenc
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,10 +21,6 @@ from turnmill.rendering.markers import Markers
 
 if TYPE_CHECKING:
     from turnmill.rendering.template import Template
-
-
-WORD = re.compile(r"\w{6,}")
-"""Long enough to tell whose text it is in."""
 
 
 class Testimony(NamedTuple):
@@ -98,8 +93,7 @@ class Witness:
         whole = self._shown(row, kwargs, entry.messages[-1] + 1, prompt=False)
         if whole is not None and text.startswith(whole):
             between = text[min(turn.end, len(whole)) : max(turn.end, len(whole))]
-            own = "".join(row.messages[index].text for index in entry.messages)
-            is_right = self._explains_end(text, len(whole), turn.end, own)
+            is_right = self._explains_end(text, len(whole), turn.end)
             yield "" if is_right else f"a turn ends {quote(between)} away from what it adds to the messages before it"
 
     def _shown(self, row: Conversation, kwargs: Mapping[str, Json], messages: int, *, prompt: bool) -> str | None:
@@ -122,18 +116,15 @@ class Witness:
         headers = [header.strip() for header in self._markers.headers.values()]
         return not between or between in headers or (closer is not None and between.endswith(closer))
 
-    def _explains_end(self, text: str, whole: int, end: int, own: str) -> bool:
+    def _explains_end(self, text: str, whole: int, end: int) -> bool:
         """Whether what the turn adds ends with its stop.
 
         Where the template writes the stop of a turn only as another message follows, the turn has it. Behind a stop
-        the template may write words of its own, but none that the turn has; behind a turn without one, white space and
-        control tokens.
+        the template may write white space and control tokens of its own.
         """
         if end > whole:
             return text[whole:end].strip() in self._markers.stops
         rest = text[end:whole]
         for token in self._markers.control:
-            rest = rest.replace(token, " ")
-        if text.endswith(self._markers.stops, 0, end):
-            return not any(word in rest for word in WORD.findall(own))
+            rest = rest.replace(token, "")
         return not rest.strip()

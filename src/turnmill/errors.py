@@ -71,6 +71,10 @@ class UsageError(TurnmillError):
     exit_code = 2
 
 
+class UnsafeTemplate(UsageError):
+    """A chat template that renders, but trained on would teach a model the wrong thing; the message gives the mend."""
+
+
 class UnknownName(UsageError):
     """A name that is not among the known ones; the message suggests the nearest."""
 

@@ -113,3 +113,9 @@ def test_a_file_cut_off_is_checked_to_its_fault_and_exits_3(turnmill, write) -> 
 def test_no_data_is_an_error_with_the_next_command(turnmill) -> None:
     answer = turnmill("check")
     assert (answer.code, answer.out, answer.next_step) == (2, "", "turnmill check --help")
+
+
+def test_a_catalogue_of_data_sets_is_no_data(turnmill, write):
+    path = write("dataset_info.json", json.dumps({"a": {"file_name": "a.json"}, "b": {"hf_hub_url": "org/b"}}))
+    answer = turnmill("check", path)
+    assert (answer.code, answer.next_step) == (2, f"turnmill config import {path} > run.yaml")

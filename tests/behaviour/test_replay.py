@@ -176,3 +176,16 @@ def test_without_its_options_a_folder_cannot_be_replayed(turnmill, prepare, chat
     answer = turnmill("quarantine", "replay", published.folder)
     assert (answer.code, "run.json cannot be read" in answer.err) == (4, True)
     assert answer.next_step.startswith("turnmill quarantine export")
+
+
+def test_what_a_policy_admits_is_checked_again_under_it(turnmill, out, tmp_path) -> None:
+    options = ["--check.invalid_tool_call", "retain"]
+    answer = turnmill("quarantine", "replay", out, *options, "--output", tmp_path / "more.jsonl")
+    assert answer.next_step == f"turnmill check {tmp_path / 'more.jsonl'} --check.invalid_tool_call retain"
+    assert turnmill(*answer.next_step.split()[1:]).code == 0
+
+
+def test_where_nothing_passes_it_says_where_to_look(turnmill, prepare, chats) -> None:
+    out = prepare(chats("long.jsonl", ["q", "a"], ["q " * 200, "a"]), "--max-tokens", "64").folder
+    answer = turnmill("quarantine", "replay", out)
+    assert answer.next_step == f"turnmill quarantine show {out}"

@@ -106,7 +106,7 @@ def test_what_is_not_read_is_named():
 @pytest.mark.parametrize(
     ("tree", "said"),
     [
-        ({"seed": 1}, "expected one of the sections"),
+        ({"seed": 1}, "expected base_model and datasets"),
         ({"data": {"max_seq_length": "long"}}, "data.max_seq_length is 'long'"),
         ({"data": {"think_tags": ["<a>", "<b>"]}}, "an opening tag and its closing one"),
         ({"data": {"think_tags": "<a>"}}, "an opening tag and its closing one"),

@@ -34,16 +34,26 @@ def test_spans_are_right_or_the_template_is_refused(kind, block):
 
 
 DISORDERED = ("reversed", "twice", "recursive", "grouped")
+PADDED = ("unpacked",)
+"""Writes a message that nobody said behind an odd number of them: a witness sees more in the last turn."""
 
 
-@pytest.mark.parametrize("name", [name for name in grammar.LOOPS if name not in DISORDERED])
-def test_a_template_that_says_each_message_in_its_place_is_said(name):
+def renderer_of_loop(name):
     body = "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n"
-    source = (
-        grammar.LOOPS[name].replace("BODY", body) + "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-    )
+    prompt = "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    return Renderer(grammar.LOOPS[name].replace("BODY", body) + prompt, {}, [grammar.STOP])
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_a_template_that_writes_a_message_of_its_own_is_refused_by_name(name):
+    with pytest.raises(UsageError, match="who wrote what is not certain"):
+        renderer_of_loop(name)
+
+
+@pytest.mark.parametrize("name", [name for name in grammar.LOOPS if name not in DISORDERED + PADDED])
+def test_a_template_that_says_each_message_in_its_place_is_said(name):
     row = grammar.chat(random.Random(1))
-    assert grammar.faults(Renderer(source, {}, [grammar.STOP]).render(row), row) == []
+    assert grammar.faults(renderer_of_loop(name).render(row), row) == []
 
 
 HIDING = ["percent", "format", "indent", "center method", "escape", "title", "json", "repr", "wordwrap", "zfill"]

@@ -70,3 +70,8 @@ def test_rows_that_do_not_sum_are_refused(counters):
 )
 def test_percentiles_are_nearest_ranks(lengths, expected):
     assert list(percentiles(lengths).values()) == expected
+
+
+def test_examples_are_counted_by_their_turns():
+    counters = {"train/examples": 3, "train/examples-of-turns/1": 2, "train/examples-of-turns/3": 1}
+    assert census([SourceCensus("chat", counters, [])])["turn_bins"] == [[1, 2], [2, 0], [3, 1]]

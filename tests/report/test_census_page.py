@@ -51,3 +51,15 @@ def test_the_page_escapes_what_it_shows_and_loads_nothing():
 def test_an_empty_census_is_shown():
     assert "Rows" in printed(EMPTY)
     assert "No examples." in census_page(EMPTY)
+
+
+@pytest.mark.parametrize(
+    ("counters", "said"),
+    [
+        ({}, "No row was cut or left for its length"),
+        ({"fit/cut": 3}, "3 cuts were made, and 0 rows left"),
+        ({"codes/too-long": 1}, "0 cuts were made, and 1 rows left"),
+    ],
+)
+def test_lengths_say_whether_they_are_those_of_whole_rows(counters, said):
+    assert said in census_page(census([SourceCensus("a", COUNTERS | counters, [2000])]))

@@ -44,7 +44,7 @@ def schema() -> None:
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 def import_config(file: Path, names: tuple[str, ...], as_json: bool) -> None:
-    """Our YAML for another tool's config: LLaMA-Factory's dataset_info.json, or a YAML file of palingenesis.
+    """Our YAML for another tool's config: LLaMA-Factory's dataset_info.json, or the YAML of Axolotl or palingenesis.
 
     NAMEs choose data sets of a dataset_info.json. What is not read, and where the tools differ, is said in comments.
     """

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+TYPED_AGAIN = ("code", "becomes")
+"""Headings of columns whose words are options of other verbs."""
 UNWRAPPED_WIDTH = 10_000
 """Columns of a table that is read by a program: a row stays on its line."""
 
@@ -47,13 +49,13 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def write_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows in aligned columns; only a terminal wraps them."""
+    """Rows in aligned columns; only a terminal wraps them. Codes and names are to be typed again: they stay whole."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in headings:
-        table.add_column(heading, no_wrap=heading == headings[0])
+        table.add_column(heading, no_wrap=heading == headings[0] or heading in TYPED_AGAIN, overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     out = console()

@@ -99,12 +99,18 @@ def _answer_dry(call: Invocation, plan: Any, output: Path) -> None:
 
 def _say_costs(cost: dict[str, Any]) -> None:
     """What each history would make of the rows that were measured."""
-    said = [
-        f"{mode} {made['examples']:,} examples, {made['tokens']:,} tokens"
+    modes = {
+        mode: f"{made['examples']:,} examples, {made['tokens']:,} tokens"
         for mode, made in cost.items()
         if mode != "rows"
-    ]
-    write(f"  of the first {cost['rows']:,} that stay, with render.history " + "; ".join(said))
+    }
+    of_which = f"  of the first {cost['rows']:,} that stay"
+    if len(set(modes.values())) == 1:
+        write(f"{of_which}: {modes['final']} (the same with every render.history)")
+        return
+    write(f"{of_which}, with render.history")
+    for mode, said in modes.items():
+        write(f"    {mode:<8}  {said}")
 
 
 def _answer(call: Invocation, answer: dict[str, Any], prepared: Any) -> None:

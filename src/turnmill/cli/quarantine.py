@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from turnmill.verbs.replay import Summary
 
 SHOWN_ROWS = 20
+STILL_ASKED = ("check.", "loss.")
+"""Options that replayed rows are asked for again when they are read: they say what is admitted, and mend nothing."""
 
 
 @click.group()
@@ -112,7 +114,8 @@ def replay(folder: Path, repairs: str | None, target: Path | None, dry_run: bool
     from turnmill.verbs import replay as replaying
 
     named = [name.strip() for name in repairs.split(",")] if repairs is not None else None
-    config = replaying.config_of(folder, click.get_current_context().meta[OVERRIDES], named)
+    overrides = click.get_current_context().meta[OVERRIDES]
+    config = replaying.config_of(folder, overrides, named)
     target = target or folder.with_name("replayed.jsonl")
     found = replaying.replay(folder, quarantine.Wanted(**chosen), config, None if dry_run else target)
     output = target if found.passing and not dry_run else None
@@ -120,7 +123,8 @@ def replay(folder: Path, repairs: str | None, target: Path | None, dry_run: bool
         write_json(found.as_json(output))
     else:
         _write_replay(found, output)
-    next_step(f"turnmill check {output}" if output else f"turnmill quarantine show {folder}")
+    policies = "".join(f" --{path} {shell_word(value)}" for path, value in overrides if path.startswith(STILL_ASKED))
+    next_step(f"turnmill check {shell_word(output)}{policies}" if output else _otherwise(folder, found))
 
 
 replay.sections = ("sources", "read", "check", "loss")
@@ -132,7 +136,12 @@ def _write_replay(found: Summary, output: Path | None) -> None:
         write_table(["rows", "code", "becomes", "source"], rows)
     write(f"{found.passing:,} of {found.counts.total():,} rows pass now" + (f": {output}" if output else ""))
     if found.later:
-        write(f"{found.later:,} rows that left behind check were not replayed")
+        write(f"{found.later:,} left after check and were not replayed: give `prepare` other options")
+
+
+def _otherwise(folder: Path, found: Summary) -> str:
+    """What to type where nothing passes: what helps is said of each code there."""
+    return f"turnmill quarantine show {shell_word(folder)}" if found.later else "turnmill list repairs"
 
 
 command.add_command(show)

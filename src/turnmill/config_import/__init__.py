@@ -1,4 +1,4 @@
-"""Configs of other tools, read into ours: a `dataset_info.json` of LLaMA-Factory, a YAML of palingenesis."""
+"""Configs of other tools, read into ours: LLaMA-Factory's `dataset_info.json`, the YAML of Axolotl or palingenesis."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from turnmill.config_import.axolotl import import_axolotl, is_axolotl
 from turnmill.config_import.dataset_info import import_dataset_info
 from turnmill.config_import.imported import Imported
 from turnmill.config_import.palingenesis import import_palingenesis
@@ -36,7 +37,7 @@ def import_config(path: Path, names: Sequence[str] = ()) -> Imported:
         raise UsageError(f"{path}: expected a mapping of sections (model, data, preprocess)")
     if names:
         raise UsageError(f"{path}: names choose among the data sets of a dataset_info.json; this is none")
-    return import_palingenesis(tree)
+    return import_axolotl(tree) if is_axolotl(tree) else import_palingenesis(tree)
 
 
 def _json_object(text: str, path: Path) -> dict[str, Any]:

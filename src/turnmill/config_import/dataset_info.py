@@ -14,6 +14,9 @@ from turnmill.errors import UnknownName, UsageError, quote
 HUBS = ("hf_hub_url", "ms_hub_url", "om_hub_url", "script_url", "cloud_file_name")
 """Places beyond this machine; each goes before `file_name` there."""
 
+PLACES = frozenset({"file_name", *HUBS})
+"""An entry has one of them."""
+
 MEDIA = ("images", "videos", "audios")
 PREFERENCES = ("chosen", "rejected", "kto_tag")
 
@@ -84,7 +87,7 @@ def _refusal(entry: dict[str, Any]) -> str | None:
     if media:
         return f"{' and '.join(media)}: turnmill reads text only"
     if hub is not None:
-        return f"{hub} {quote(entry[hub])} is not on this machine; fetch it and give its files"
+        return f"{hub} {quote(entry[hub])} is not on this machine; {_fetched(hub, entry)}"
     if _formatting(entry) not in SPEAKERS:
         return f"formatting {quote(entry['formatting'])}; expected alpaca, sharegpt or openai"
     if not isinstance(entry.get("file_name"), str):
@@ -92,6 +95,13 @@ def _refusal(entry: dict[str, Any]) -> str | None:
     if _formatting(entry) == "alpaca" and columns and not columns.get("response") and not _is_raw_text(entry):
         return "neither responses nor one column of raw text"
     return None
+
+
+def _fetched(hub: str, entry: dict[str, Any]) -> str:
+    """How its rows come here."""
+    if hub == "hf_hub_url":
+        return f"give it as a source's data: [hf://datasets/{entry[hub]}] (pip install huggingface_hub)"
+    return "fetch it and give its files"
 
 
 def _is_raw_text(entry: dict[str, Any]) -> bool:

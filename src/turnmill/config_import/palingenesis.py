@@ -100,7 +100,9 @@ def import_palingenesis(tree: dict[str, Any]) -> Imported:
         UsageError: none of their sections, or a value that is none of theirs.
     """
     if not any(isinstance(tree.get(section), dict) for section in SECTIONS):
-        raise UsageError(f"no config that is known: expected one of the sections {', '.join(SECTIONS)}")
+        expected = f"expected base_model and datasets (Axolotl), or one of {', '.join(SECTIONS)} (palingenesis)"
+        advice = "of LLaMA-Factory, the dataset_info.json is read"
+        raise UsageError(f"no config that is known: {expected}; {advice}", next_step="turnmill config import --help")
     imported = Imported()
     given = {f"{section}.{key}": value for section, values in tree.items() for key, value in _items(values)}
     for key in KEYS:

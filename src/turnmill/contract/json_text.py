@@ -59,6 +59,6 @@ def strict_json(text: str) -> Json:
     except RecursionError:
         raise JsonFault("not-json", "the JSON is nested too deeply to read") from None
     except json.JSONDecodeError as error:
-        raise JsonFault("not-json", f"{error.msg} at character {error.pos}") from None
+        raise JsonFault("not-json", f"{error.msg.removesuffix(' at')} at character {error.pos}") from None
     except ValueError as error:  # an integer of more digits than Python reads
         raise JsonFault("not-json", str(error)) from None

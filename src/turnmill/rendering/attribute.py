@@ -223,7 +223,7 @@ def check_order(segments: Sequence[Segment], entries: Sequence[Entry]) -> None:
     """The invariant of a row: no message stands inside another's text, and users and turns keep their order.
 
     Raises:
-        Rejected: `turns-overlap`.
+        Rejected: `turns-overlap`, or `turn-not-representable`.
     """
     fields = [segment for segment in segments if segment.kind is not None and segment.entry >= 0]
     turns = [segment for segment in fields if entries[segment.entry].role in ("user", "assistant")]
@@ -231,6 +231,7 @@ def check_order(segments: Sequence[Segment], entries: Sequence[Entry]) -> None:
         if other.entry < one.entry:
             late, early = entries[other.entry].recorded, entries[one.entry].recorded
             raise Rejected("turns-overlap", f"the template writes message {late} behind message {early}", at=late)
+    _check_texts_before_results(fields, entries)
     for one, between, other in zip(fields, fields[1:], fields[2:], strict=False):
         if one.entry == other.entry != between.entry and entries[between.entry].role != "tool":
             raise Rejected(
@@ -238,3 +239,18 @@ def check_order(segments: Sequence[Segment], entries: Sequence[Entry]) -> None:
                 f"the template writes message {entries[between.entry].recorded} inside another message",
                 at=entries[one.entry].recorded,
             )
+
+
+def _check_texts_before_results(fields: Sequence[Segment], entries: Sequence[Entry]) -> None:
+    """No text of a turn stands behind the results of its calls: the model would learn to write it knowing them."""
+    latest = -1
+    for segment in fields:
+        is_turn = entries[segment.entry].role == "assistant"
+        if is_turn and segment.entry < latest and segment.kind != "call":
+            raise Rejected(
+                "turn-not-representable",
+                f"the template writes the text of message {entries[segment.entry].recorded} behind message "
+                f"{entries[latest].recorded}",
+                at=entries[segment.entry].recorded,
+            )
+        latest = max(latest, segment.entry)

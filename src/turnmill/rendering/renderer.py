@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 import msgspec
 
@@ -18,6 +17,7 @@ from turnmill.rendering.coverage import check_coverage, said_of
 from turnmill.rendering.fill import Fills
 from turnmill.rendering.form import Written
 from turnmill.rendering.probe import Probe, probe
+from turnmill.rendering.prompts import openings_of, prompt_end, without_prompts
 from turnmill.rendering.raw_text import NOTHING, Around, render_raw_text
 from turnmill.rendering.template import Dialog, Template
 
@@ -126,7 +126,8 @@ class Renderer:
     def _attributed(self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json]) -> Rendered:
         markers, entries = self.probe.markers, dialog.written.entries
         attribution = Attribution(dialog.text, dialog.segments, entries, markers, dialog.counts)
-        text, parts = dialog.text, attribution.parts
+        ends = self._prompt_ends(conversation, dialog, attribution.starts, kwargs)
+        text, parts = dialog.text, without_prompts(attribution.parts, attribution.starts, ends)
         last = len(entries) - 1
         if self._wants_stop(attribution, entries[last].role, last):
             stop = (self.probe.call_stop if entries[last].calls else None) or self.probe.added_stop
@@ -134,38 +135,23 @@ class Renderer:
                 parts = [*parts, (len(text), len(text) + len(stop), entries[last].messages[-1], "stop")]
                 text += stop
                 dialog.counts["render/stop-added"] += 1
-        openings = _openings(dialog)
-        ends = tuple(
-            self._prompt_end(conversation, dialog.written, entry, openings.get(entry), attribution.starts, kwargs)
-            for entry, item in enumerate(entries)
-            if item.role == "assistant"
-        )
-        return Rendered(text, spans_of(conversation, parts), ends)
+        return Rendered(text, spans_of(conversation, parts), tuple(ends.values()))
 
     def _wants_stop(self, attribution: Attribution, role: str, entry: int) -> bool:
         return self.options.add_stop and role == "assistant" and not attribution.stops[entry]
 
-    def _prompt_end(
-        self,
-        conversation: Conversation,
-        written: Written,
-        entry: int,
-        opening: Opening | None,
-        starts: Mapping[int, int],
-        kwargs: Mapping[str, Json],
-    ) -> int:
-        """Where a turn's generation prompt ends: the part of its opening that the prompt already holds.
-
-        Where the two go on differently behind the header, letters that they share (`<t` of `<think>` and `<tool_call>`)
-        are no part that the prompt holds.
-        """
-        if opening is None or entry not in starts:
-            return 0
-        prompt = self._prompt(conversation, written, entry, kwargs)
-        shared = min(len(opening.literal), len(prompt))
-        if opening.literal[:shared] != prompt[:shared]:
-            return starts[entry]
-        return max(starts[entry], opening.start + shared)
+    def _prompt_ends(
+        self, conversation: Conversation, dialog: Dialog, starts: Mapping[int, int], kwargs: Mapping[str, Json]
+    ) -> dict[int, int]:
+        """Where each turn's generation prompt ends, by entry."""
+        openings = openings_of(dialog.text, dialog.segments)
+        return {
+            entry: prompt_end(
+                openings.get(entry), starts.get(entry), self._prompt(conversation, dialog.written, entry, kwargs)
+            )
+            for entry, item in enumerate(dialog.written.entries)
+            if item.role == "assistant"
+        }
 
     def _prompt(self, conversation: Conversation, written: Written, entry: int, kwargs: Mapping[str, Json]) -> str:
         """The generation prompt before an entry: it hangs on the role before, the tools and the arguments."""
@@ -198,26 +184,3 @@ class Renderer:
         if policy == "keep":
             return Rendered(rendered.text, rendered.spans, rendered.prompt_ends)
         return rendered
-
-
-class Opening(NamedTuple):
-    """The literal that an entry's text begins with, and where."""
-
-    start: int
-    literal: str
-
-
-def _openings(dialog: Dialog) -> dict[int, Opening]:
-    """The opening of each entry that reached the text."""
-    openings: dict[int, Opening] = {}
-    closed: set[int] = set()
-    for segment in dialog.segments:
-        if segment.entry in closed:
-            continue
-        start, literal = openings.get(segment.entry, Opening(segment.start, ""))
-        if segment.is_literal:
-            literal += dialog.text[segment.start : segment.end]
-        else:
-            closed.add(segment.entry)
-        openings[segment.entry] = Opening(start, literal)
-    return openings

@@ -45,13 +45,14 @@ def segments_of(pieces: Iterable[Emitted], origins: Sequence[Origin], entries: S
     A literal without an owner belongs to the message that was being rendered. A turn's field that is shown while
     another message is rendered (a call's name, printed again with its result) is a quotation: template text of that
     message. Where the text was collected first and is put out at the end, the message rendered is that of the literal
-    before.
+    before. A turn that is put out outside of any loop over messages has the literals around it.
 
     Raises:
         Rejected: `turns-overlap`, a message's text stands in another message's turn; or
             `writers-mixed`, a piece was made of several messages' texts in a way that hides who wrote which part.
     """
     segments: list[Segment] = []
+    outside: list[bool] = []
     position = 0
     latest = UNOWNED
     for text, emitter in pieces:
@@ -71,7 +72,31 @@ def segments_of(pieces: Iterable[Emitted], origins: Sequence[Origin], entries: S
                 segments[-1] = segments[-1]._replace(end=position)
             else:
                 segments.append(segment)
-    return segments
+                outside.append(emitter == UNOWNED or emitter.call >= 0)
+    return _adopted(segments, outside, entries)
+
+
+def _adopted(segments: list[Segment], outside: Sequence[bool], entries: Sequence[Entry]) -> list[Segment]:
+    """The segments; literals of nobody beside a turn that no loop over messages puts out are the turn's.
+
+    Args:
+        segments: in order.
+        outside: of each, whether it came from outside of such a loop, or from a loop over calls.
+        entries: what the messages were written as.
+    """
+    adopted = list(segments)
+    for low, segment in enumerate(segments):
+        if not (segment.is_literal and segment.entry == NOBODY and outside[low]):
+            continue
+        beside = [adopted[number] for number in (low - 1, low + 1) if 0 <= number < len(segments) and outside[number]]
+        owners = {one.entry for one in beside if one.entry >= 0}
+        if len(owners) == 1 and _is_turn(beside[-1] if beside[-1].entry >= 0 else beside[0], entries):
+            adopted[low] = segment._replace(entry=owners.pop())
+    return adopted
+
+
+def _is_turn(segment: Segment, entries: Sequence[Entry]) -> bool:
+    return entries[segment.entry].role == "assistant"
 
 
 def _segment(start: int, end: int, origin: Origin, emitter: Owner, entries: Sequence[Entry]) -> Segment:

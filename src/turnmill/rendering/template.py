@@ -174,10 +174,10 @@ class Template:
         return environment, environment.from_string(self.source)
 
     def generation_prompt(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> str:
-        """What the template writes behind the conversation for the model to go on from."""
+        """What the template writes behind the conversation for the model to go on from, asked for it or always."""
         written = write(conversation, form, None, Counter())
         before, after = (self.plain(written, kwargs, prompt=prompt) for prompt in (False, True))
-        if after.startswith(before):
+        if after.startswith(before) and after != before:
             return after[len(before) :]
         dialog = self.tracked(conversation, form, kwargs, prompt=True)
         tail = len(dialog.text)

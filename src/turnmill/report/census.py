@@ -42,7 +42,8 @@ class SourceCensus(msgspec.Struct):
     name: str
     counters: dict[str, int]
     """`rows/…`, `codes/<code>`, `repair/<name>`, `read/…`, `render/…`, `tokenize/…`, `fit/…`, and of both sides
-    `train/examples`, `train/turns`, `train/<unit>/<kind>`, `train/trained/<kind>` (`eval/…` the same)."""
+    `train/examples`, `train/turns`, `train/examples-of-turns/<turns>`, `train/<unit>/<kind>`, `train/trained/<kind>`
+    (`eval/…` the same)."""
     lengths: list[int]
     """Tokens (or characters) of each training example, in any order."""
     samples: list[dict[str, Any]] = []
@@ -54,7 +55,7 @@ def census(sources: Sequence[SourceCensus], *, unit: Unit = "tokens") -> dict[st
 
     Returns:
         JSON with the keys `unit, rows, codes, repairs, examples, turns, tokens, trained_tokens, trained_share,
-        lengths, length_bins, history, eval, per_source`; where `unit` is characters, `characters` and
+        lengths, length_bins, turn_bins, history, eval, per_source`; where `unit` is characters, `characters` and
         `trained_characters` stand in place of `tokens` and `trained_tokens`. Tokens are `{"total": n, <kind>: n}`,
         lengths `{"1": n, …, "max": n}` (empty without examples).
 
@@ -127,9 +128,17 @@ def _part(name: str, counters: Mapping[str, int], lengths: Sequence[int], unit: 
         **_side(counters, "train", unit),
         "lengths": percentiles(lengths),
         "length_bins": length_facts(lengths),
+        "turn_bins": _turn_bins(counters),
         "history": _history(counters),
         "eval": _side(counters, "eval", unit),
     }
+
+
+def _turn_bins(counters: Mapping[str, int]) -> list[list[int]]:
+    """How many training examples have how many trained turns, from one turn on: `[[turns, examples], …]`."""
+    found = _most_first(counters, "train/examples-of-turns/")
+    turns = {int(name): count for name, count in found.items()}
+    return [[number, turns.get(number, 0)] for number in range(1, max(turns, default=0) + 1)]
 
 
 def _side(counters: Mapping[str, int], side: str, unit: Unit) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from turnmill.report.census_text import code_rows, count_rows, history_table, le
 from turnmill.report.lengths import WHOLE_SHARE, histogram
 from turnmill.report.page import KIND_COLOURS, bar, legend, page, section, table
 
+TOO_LONG = ("too-long", "first-turn-too-long", "far-too-long")
+"""Codes of rows that no example was made of for their length."""
 HISTORY_NOTE = (
     "Parity: the share of trained turns whose context is, token by token, what inference would have prompted."
 )
@@ -34,6 +36,8 @@ def _sections(census: Mapping[str, Any]) -> Iterator[str]:
     yield section(f"{unit.capitalize()} of the training examples", tokens, "By who wrote them.")
     note = f"So many percent of the examples have at most so many {unit}."
     yield section("Lengths", _lengths(census, unit) or "<p>No examples.</p>", note)
+    if census.get("turn_bins"):
+        yield section("Turns", histogram(census["turn_bins"], None, "trained turns"), "Trained turns of each example.")
     parity = table(*history_table(census))
     yield section("History", parity or "<p>Not compared.</p>", HISTORY_NOTE)
     yield section("What the template cannot say", _unsaid(census), "Learned from small conversations before the run.")
@@ -56,7 +60,21 @@ def _lengths(census: Mapping[str, Any], unit: Unit) -> str:
         if unit == "tokens"
         else ""
     )
+    told += _over_limit(census) if unit == "tokens" else ""
     return histogram(facts["bins"], census.get("max_tokens"), unit) + told + table(*length_table(census))
+
+
+def _over_limit(census: Mapping[str, Any]) -> str:
+    """What the lengths do not show: they are those of examples as they were cut to the limit."""
+    counts = [part.get("counts", {}) for part in census["per_source"].values()]
+    shortened = sum(found.get("fit/cut", 0) + found.get("fit/parts-added", 0) for found in counts)
+    left = sum(census.get("codes", {}).get(code, 0) for code in TOO_LONG)
+    if not shortened + left:
+        return "<p>No row was cut or left for its length: the lengths are those of whole rows.</p>"
+    return (
+        f"<p>The lengths are those of examples as they were cut: {shortened:,} cuts were made, and {left:,} rows left "
+        "as too long. Only a limit above the one of this run would keep more of them.</p>"
+    )
 
 
 def _unsaid(census: Mapping[str, Any]) -> str:

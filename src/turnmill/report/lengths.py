@@ -60,7 +60,7 @@ def histogram(bins: Sequence[Sequence[int]], limit: int | None, unit: str) -> st
         place = min(limit / end * WIDTH, WIDTH - 1)
         marks.append(f'<line x1="{place:.1f}" x2="{place:.1f}" y1="0" y2="{HEIGHT}" stroke-dasharray="5 4"/>')
         marks.append(f'<text x="{place - 6:.1f}" y="26" text-anchor="end">limit {limit:,}</text>')
-    size = f'viewBox="0 0 {WIDTH} {HEIGHT + FOOT}" role="img" aria-label="Lengths of the examples in {escape(unit)}"'
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT + FOOT}" role="img" aria-label="Examples by their {escape(unit)}"'
     return f'<svg class="plot" {size}>{"".join(bars)}{"".join(marks)}</svg>'
 
 

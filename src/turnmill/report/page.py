@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+NAME_CHARACTERS = 40
+"""A column of single words of at most so many characters is one of names."""
+SENTENCE = ' class="sentence"'
+
 STYLE = """
 :root { color-scheme: light dark; --ground: #fff; --ink: #1b1f24; --faint: #667; --rule: #d8dce2; --panel: #f5f6f8; }
 @media (prefers-color-scheme: dark) {
@@ -18,6 +22,7 @@ p.note { color: var(--faint); }
 table { border-collapse: collapse; }
 th, td { border-bottom: 1px solid var(--rule); padding: .3rem .9rem .3rem 0; text-align: left; vertical-align: top; }
 th { color: var(--faint); font-weight: 600; }
+td.name { white-space: nowrap; } td.sentence { min-width: 12rem; overflow-wrap: anywhere; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 pre { background: var(--panel); padding: .6rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; }
 h3 { font-size: 1rem; }
@@ -72,16 +77,21 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     cells = [list(row) for row in rows]
     if not cells:
         return ""
-    classes = [
-        ' class="number"' if all(row[column].replace(",", "").isdigit() for row in cells) else ""
-        for column in range(len(headings))
-    ]
+    classes = [_class([row[column] for row in cells]) for column in range(len(headings))]
     head = "".join(f"<th{kind}>{escape(text)}</th>" for kind, text in zip(classes, headings, strict=True))
     lines = [
         "<tr>" + "".join(f"<td{kind}>{escape(text)}</td>" for kind, text in zip(classes, row, strict=True)) + "</tr>"
         for row in cells
     ]
     return f'<div class="wide"><table><tr>{head}</tr>\n' + "\n".join(lines) + "</table></div>"
+
+
+def _class(column: Sequence[str]) -> str:
+    """Numbers stand to the right, names and codes on one line, sentences wide enough to be read on a narrow screen."""
+    if all(text.replace(",", "").isdigit() for text in column):
+        return ' class="number"'
+    longest = max(len(text) for text in column)
+    return ' class="name"' if longest <= NAME_CHARACTERS and not any(" " in text for text in column) else SENTENCE
 
 
 def bar(parts: Mapping[str, int]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from turnmill.errors import UsageError
+from turnmill.errors import UnsafeTemplate
 from turnmill.rendering.markers import TAG_LIKE
 from turnmill.rendering.probe import Probe
 
@@ -31,7 +31,7 @@ def check_markers(tokenizer: Any, probe: Probe, name: str) -> None:
         name: the model, in messages.
 
     Raises:
-        UsageError: the message names the markers.
+        UnsafeTemplate: the message names the markers.
     """
     spelled = {
         marker: len(ids)
@@ -40,7 +40,7 @@ def check_markers(tokenizer: Any, probe: Probe, name: str) -> None:
     }
     if spelled:
         listed = ", ".join(f"{marker!r} ({count} tokens)" for marker, count in spelled.items())
-        raise UsageError(
+        raise UnsafeTemplate(
             f"{name}: turn markers are plain text in this vocabulary: {listed}; expected one token each. "
             "The template belongs to another model, or the tokens are not in tokenizer.json: use the model's own "
             "template, or add the tokens",

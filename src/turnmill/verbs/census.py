@@ -42,7 +42,8 @@ class Measured(NamedTuple):
     """One row's examples as the census counts them."""
 
     stretches: list[Stretch]
-    turns: int
+    turns: list[int]
+    """Trained turns of each example."""
     sample: Callable[[], dict[str, Any]]
     lengths: list[int]
     """Of each example."""
@@ -124,7 +125,7 @@ class TokenEngine:
                 stretches.append(Stretch(run.kind, run.end - start, run.weight > 0))
                 start = run.end
         lengths = [len(example.input_ids) for example, _ in made.parts]
-        turns = sum(len(example.turn_ends) for example, _ in made.parts)
+        turns = [len(example.turn_ends) for example, _ in made.parts]
         return Measured(stretches, turns, lambda: sample_of(made, self._line.tokenizer), lengths)
 
 
@@ -159,7 +160,7 @@ class TextEngine:
         turns = len({policy.turn(span) for span, trained in pairs if trained} - {-1})
         texts = _joined((rendered.text[span.start : span.end], trained) for span, trained in pairs)
         sample = {"source": row.source, "row": row.meta["row"], "id": row.id, "trained": texts}
-        return Measured(stretches, turns, lambda: sample, [sum(stretch.size for stretch in stretches)])
+        return Measured(stretches, [turns], lambda: sample, [sum(stretch.size for stretch in stretches)])
 
 
 def _joined(pieces: Iterable[tuple[str, bool]]) -> list[str]:
@@ -251,7 +252,9 @@ class Counting:
         counts = found.counters
         counts["rows/accepted"] += 1
         counts["train/examples"] += len(measured.lengths)
-        counts["train/turns"] += measured.turns
+        counts["train/turns"] += sum(measured.turns)
+        for turns in measured.turns:
+            counts[f"train/examples-of-turns/{turns}"] += 1
         for kind, size, trains in measured.stretches:
             counts[f"train/{self.unit}/{kind}"] += size
             counts[f"train/trained/{kind}"] += size if trains else 0

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from turnmill.config_import.dataset_info import PLACES
 from turnmill.conversation import PROVENANCE, Conversation, Json
 from turnmill.dialects import Mapping, Reading, convert, dialects
 from turnmill.dialects.canonical import ALWAYS_KEPT
 from turnmill.dialects.detect import TEXT, Detected, detect
-from turnmill.errors import Rejected, UsageError
+from turnmill.errors import Rejected, UsageError, shell_word
 from turnmill.files.foreign import FIRST_RECORDS, refuse_other_formats
 from turnmill.files.plan import SHARD_BYTES, plan
 from turnmill.files.read import records
@@ -132,10 +133,19 @@ def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
     for name, shard in names.items():
         sample = list(islice(_good(shard, read), SAMPLE_RECORDS))
         if sample:
+            _refuse_catalogue(shard, sample)
             told[name], reasons[name] = _detected(name, sample, source)
         else:
             told[name] = "openai"  # no record can be read: every row leaves with its own code
     return OpenSource(source, found, told, reasons)
+
+
+def _refuse_catalogue(shard: Shard, sample: list[dict[str, Json]]) -> None:
+    """Refuse a `dataset_info.json` of LLaMA-Factory: it says where chats are, and holds none."""
+    entries = [entry for record in sample for entry in record.values()]
+    if entries and all(isinstance(entry, dict) and entry.keys() & PLACES for entry in entries):
+        message = f"{shard.name}: a list of data sets, as LLaMA-Factory's dataset_info.json, not data"
+        raise UsageError(message, next_step=f"turnmill config import {shell_word(shard.path)} > run.yaml")
 
 
 def _detected(name: str, sample: list[dict[str, Json]], source: Source) -> Detected:

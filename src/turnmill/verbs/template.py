@@ -1,13 +1,14 @@
-"""template check: what a model's chat template can and cannot say, and where its turns end."""
+"""template: what models' chat templates can and cannot say, where their turns end; our own, put beside a tokenizer."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from turnmill import smollm2
 from turnmill.conversation import Json
-from turnmill.errors import UsageError
+from turnmill.errors import HealthError, UnsafeTemplate, UsageError, shell_word
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Model, Render
 from turnmill.rendering.probe import Probe
@@ -48,6 +49,10 @@ class TemplateReport:
             "spans": probe.rung,
             "adds_text": probe.adds_text,
             "trims": probe.trims,
+            "scaffold": probe.scaffold,
+            "arguments_as_text": probe.text_arguments,
+            "needs_tools": probe.needs_tools,
+            "edges_witnessed": probe.edges_witnessed,
             "asks_the_clock": probe.asks_the_clock,
             "form": dataclasses.asdict(probe.form),
             "control_tokens": list(probe.markers.control),
@@ -63,16 +68,62 @@ def check_template(target: str, model: Model) -> TemplateReport:
 
     Raises:
         UsageError: there is no such thing, or it cannot be used; the message gives the mend.
+        HealthError: it renders, but trained on would teach the wrong thing.
     """
     try:
         loaded = open_model(_named(target, model))
         probe = renderer_of(loaded, Render()).probe
         if loaded.tokenizer_path is not None:
             check_markers(loaded.tokenizer(), probe, loaded.name)
+    except UnsafeTemplate as fault:
+        raise HealthError(str(fault), next_step=_mend(fault.next_step or "", target)) from fault
     except UsageError as fault:
         fault.next_step = _next_step(fault.next_step or "")
         raise
     return TemplateReport(loaded, probe)
+
+
+def _mend(advice: str, target: str) -> str:
+    """What other verbs advise, for this verb to try."""
+    if advice.startswith("--special-tokens "):
+        return f"turnmill template check {shell_word(target)} {advice}"
+    return _next_step(advice)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Line:
+    """One of many templates: its report, or why it cannot be used."""
+
+    target: str
+    report: TemplateReport | None
+    refusal: str = ""
+    is_unsafe: bool = False
+
+    def as_json(self) -> dict[str, Json]:
+        """One object of `template check --json A B`."""
+        if self.report is not None:
+            return {"target": self.target, **self.report.as_json()}
+        return {"target": self.target, "usable": False, "unsafe": self.is_unsafe, "why": self.refusal}
+
+
+def targets_of(given: Sequence[str]) -> list[str]:
+    """What was given, a directory of templates as the files in it, by name."""
+    targets: list[str] = []
+    for target in given:
+        path = Path(target).expanduser()
+        is_model = (path / "tokenizer.json").is_file() or (path / "tokenizer_config.json").is_file()
+        files = sorted(path.glob("*.jinja")) if path.is_dir() and not is_model else []
+        targets += [str(file) for file in files] or [target]
+    return targets
+
+
+def check_templates(targets: Iterable[str], model: Model) -> Iterator[Line]:
+    """Probe many templates; one that cannot be used is a line with why."""
+    for target in targets:
+        try:
+            yield Line(target, check_template(target, model))
+        except (UsageError, HealthError) as fault:
+            yield Line(target, None, str(fault), isinstance(fault, HealthError))
 
 
 def _next_step(advice: str) -> str:

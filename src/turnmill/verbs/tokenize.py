@@ -36,7 +36,7 @@ from turnmill.verbs.split import Side, read_sides
 if TYPE_CHECKING:
     from turnmill.config import Config
 
-VERSION = 4
+VERSION = 6
 SIDES: tuple[Side, ...] = ("train", "eval")
 TASK_ROWS = 2000
 """Rows of a task, however its source's files are cut: work for every core, and progress that moves."""
@@ -323,6 +323,7 @@ def _count(counts: Counter[str], side: Side, made: Made) -> None:
     for example, _ in made.parts:
         counts[f"{side}/examples"] += 1
         counts[f"{side}/turns"] += len(example.turn_ends)
+        counts[f"{side}/examples-of-turns/{len(example.turn_ends)}"] += 1
         start = 0
         for run in example.runs:
             counts[f"{side}/tokens/{run.kind}"] += run.end - start

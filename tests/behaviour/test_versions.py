@@ -1,0 +1,72 @@
+"""Each step's version is locked to its output: who changes what a step makes of the same recipe raises its version."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from chats import chat
+from published import Published
+from turnmill.cli.app import run
+from turnmill.verbs import check, dedup, filter, pack, split, tokenize
+
+CALL = {"from": "function_call", "value": '{"name": "stock", "arguments": {"part": "M6"}}'}
+TOOLS = '[{"name": "stock", "parameters": {"type": "object", "properties": {"part": {"type": "string"}}}}]'
+ROWS = [
+    chat("What is a lathe?", "<think>\nEasy.\n</think>\n\nIt turns the work."),
+    chat("And a mill?", "It turns the tool.", "Why?", "So that\n  the work\u2028stays.", system="Be brief. "),
+    chat("What is a lathe?", "<think>\nEasy.\n</think>\n\nIt turns the work."),
+    chat("Who are you?", "I write <|im_end|> as text."),
+    chat("Nothing", " "),
+    chat("A long one", "first", "on", "word " * 60),
+    {"conversations": [{"from": "human", "value": "M6?"}, CALL, {"from": "observation", "value": "4"},
+                       {"from": "gpt", "value": "Four."}], "tools": TOOLS},
+]  # fmt: skip
+LEFT = ("class", "code", "message", "stage", "source_line", "row", "at")
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
+    folder = tmp_path_factory.mktemp("golden")
+    for name, rows in (("openai", ROWS[:-1]), ("sharegpt", ROWS[-1:])):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    data = [str(folder / f"{name}.jsonl") for name in ("openai", "sharegpt")]
+    flags = ["--model", "smollm2", "--workers", "1", "--max-tokens", "96", "--split.fraction", "0.3"]
+    assert run(["prepare", *data, *flags, "--filter.use", "[refusals]", "--output", str(folder / "out")]) == 0
+    return Published(folder / "out")
+
+
+def digest(rows: Any) -> str:
+    return hashlib.sha256(json.dumps(rows, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def left(published: Published, place: str) -> list[dict]:
+    return [{name: row[name] for name in LEFT} for row in published.table(place)]
+
+
+OUTPUTS = {
+    "check": lambda found: [*found.conversations("train"), *found.conversations("eval"), *left(found, "quarantine")],
+    "filter": lambda found: found.report["rows"],
+    "dedup": lambda found: left(found, "duplicates"),
+    "split": lambda found: [row["id"] for row in found.conversations("eval")],
+    "tokenize": lambda found: [*found.examples("train"), *found.examples("eval")],
+    "pack": lambda found: [found.plan("train"), found.packed("train")],
+}
+VERSIONS = {
+    "check": (check.VERSION, 2, "a4358e0d6a60b289"),
+    "filter": (filter.VERSION, 3, "4d89107d3396e4df"),
+    "dedup": (dedup.VERSION, 3, "bc003c28945421b4"),
+    "split": (split.VERSION, 1, "50f326431d2f00c3"),
+    "tokenize": (tokenize.VERSION, 6, "02174337ccee58ba"),
+    "pack": (pack.VERSION, 1, "c8d9b43949660864"),
+}
+"""Step → its version, and the version and digest that belong together."""
+
+
+@pytest.mark.parametrize("step", VERSIONS)
+def test_a_version_stands_for_one_output(published: Published, step: str) -> None:
+    version, locked, expected = VERSIONS[step]
+    assert (version, digest(OUTPUTS[step](published))) == (locked, expected)

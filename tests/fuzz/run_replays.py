@@ -23,7 +23,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--templates", type=Path, nargs="*", default=[], help="directories of more templates")
     asked = parser.parse_args()
-    fuzz = ReplayFuzz(asked.seed, [assets.trl_templates(), *asked.templates])
+    corpus = [assets.trl_templates(), assets.llama_cpp_templates()]
+    fuzz = ReplayFuzz(asked.seed, [*corpus, *asked.templates])
     started = time.perf_counter()
     for number in count():
         fuzz.case(number)

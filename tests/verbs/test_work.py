@@ -87,8 +87,8 @@ def rows():
     return [Checked(contents.into(sample(name))) for _ in range(ROWS) for name in SHAPES]
 
 
-LOADED = {"compilations": 2, "tracked renders": 31, "plain renders": 49, "encoded texts": 3}
-"""With the model: two environments compile its template, and the probe renders its samples."""
+LOADED = {"compilations": 2, "tracked renders": 72, "plain renders": 235, "encoded texts": 3}
+"""With the model: two environments compile its template; the probe renders its samples, and its witnesses each turn's."""
 WORK = {
     ("chatml", False): {"tracked renders": 126, "plain renders": 230, "encoded texts": 222},
     ("chatml", True): {

@@ -88,7 +88,7 @@ def rows():
 
 
 LOADED = {"compilations": 2, "tracked renders": 72, "plain renders": 235, "encoded texts": 3}
-"""With the model: two environments compile its template; the probe renders its samples, and its witnesses each turn's."""
+"""With the model: two environments compile its template; the probe renders its samples, and its witnesses theirs."""
 WORK = {
     ("chatml", False): {"tracked renders": 126, "plain renders": 230, "encoded texts": 222},
     ("chatml", True): {

@@ -57,7 +57,7 @@ fix: $(READY)  ## mend what ruff can mend
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(READY)  ## time every stage beside TRL's preparation (ten minutes)
+bench: $(READY)  ## time prepare beside its peers, its stages and rendering (forty minutes)
 	$(BIN)/python bench/run.py
 
 clean:  ## remove the environment and every cache

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-import assets
+import assets  # noqa: E402  # found once the path says where
 
 MODELS = {
     "smollm2 + chatml": ("smollm2", "chatml"),

@@ -195,8 +195,8 @@ def versions(missing: dict[str, str], *, with_peers: bool) -> dict[str, Any]:
     names = ("fastokens", "jinja2", "msgspec", "numpy", "pyarrow", "tokenizers", "transformers")
     ours = {name: metadata.version(name) for name in names}
     place = {"python": platform.python_version(), "cores": os.cpu_count(), "machine": platform.machine()}
-    peers = {name: environments.versions(name) for name in environments.REQUIREMENTS if name not in missing}
-    return {**ours, **place, "peers": peers if with_peers else {}}
+    asked = [name for name in environments.REQUIREMENTS if with_peers and name not in missing]
+    return {**ours, **place, "peers": {name: environments.versions(name) for name in asked}}
 
 
 def main() -> None:

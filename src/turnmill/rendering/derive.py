@@ -12,7 +12,7 @@ from markupsafe import Markup
 from turnmill.rendering.trace import Trace
 from turnmill.rendering.tracked import MIXED, Tracked, concatenated, origins_within, tracked
 
-_JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]|[^\s\[\]{}",:]+')
+_JSON_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}]|[^\s\[\]{}",:]+')
 
 
 def derived(trace: Trace, made: Any, sources: Iterable[Any]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 import jinja2
@@ -113,7 +114,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
             lstrip_blocks=True,
             optimized=not stamps,
             extensions=[GenerationTag, loopcontrols],
-            finalize=self._printed if stamps else None,
+            finalize=self._printed if stamps else self._bounded,
         )
         self.budget = limits.Budget()
         self.clock = PinnedClock(date)
@@ -134,8 +135,8 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
     def _set_filters(self) -> None:
         for name in REMOVED_FILTERS:
             del self.filters[name]
-        for name in limits.BOUNDED_FILTERS:
-            self.filters[name] = limits.bounded_filter(self.filters[name])
+        for name, function in self.filters.items():
+            self.filters[name] = limits.bounded_filter(name, function, self.budget)
         if self.stamps:
             making = [name for name in self.filters if name not in SELECTING_FILTERS]
             self.filters |= {name: deriving_filter(self.filters[name], lambda: self.trace) for name in making}
@@ -143,11 +144,11 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         self.filters |= {"tojson": self._to_json, "join": self._join, "replace": self._replace, "_concat": self._concat}
         self.filters["format"] = self._format
         self.filters["string"] = self._text
+        self.filters |= {"_in": _in_context(self._contains), "_sliced": _in_context(self._sliced)}
         self.filters |= {"_tick": _in_context(self._tick), "_literal": _in_context(self._literal)}
         for name in ("push", "pop", "enter", "assign"):
             self.filters[f"_{name}"] = _in_context(getattr(self, f"_{name}"))
-        if self.stamps:
-            self.concat = concatenated  # type: ignore[method-assign]  # jinja calls it with a list
+        self.concat = self._gathered  # type: ignore[method-assign]  # jinja calls it with a list
 
     def render_pieces(self, template: jinja2.Template, variables: dict[str, Any], trace: Trace) -> Iterable[str]:
         """The output piece by piece; `trace.owner` is at each piece who is being rendered."""
@@ -155,6 +156,8 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         self.budget.start()
         context = template.new_context(variables)
         for piece in template.root_render_func(context):
+            if not isinstance(piece, str):
+                raise TemplateError("the template puts out what is no text")
             self.budget.spend(len(piece))
             yield piece
 
@@ -188,10 +191,14 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         method = getattr(__obj, "__wrapped__", __obj)  # the sandbox wraps str.format
         text = getattr(method, "__self__", None)
         if isinstance(text, str):
+            args = _listed(method.__name__, args)
             limits.check_method(__self.budget, text, method.__name__, (*args, *kwargs.values()))
         elif isinstance(__obj, jinja2.runtime.Macro):
             __self.budget.tick()
         made = super().call(__context, __obj, *args, **kwargs)
+        __self.budget.spend_value(made)
+        if isinstance(text, str) and isinstance(made, list | tuple):
+            __self.budget.read(limits.PART_CHARACTERS * len(made))
         if isinstance(made, bytes) and __self.stamps:
             raise Rejected("writers-mixed", "the template turns text into bytes, and who wrote it is lost")
         if not __self.stamps or not isinstance(made, str):
@@ -207,7 +214,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         separators: tuple[str, str] | None = None,
         sort_keys: bool = False,
     ) -> str:
-        limits.check_numbers([indent])
+        limits.check_json(self.budget, value, indent)
         text = json.dumps(
             value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
         )  # fmt: skip
@@ -218,6 +225,7 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         items = list(value)
         if attribute is not None:
             items = list(map(jinja2.filters.make_attrgetter(self, attribute), items))
+        self.budget.read(limits.PART_CHARACTERS * len(items))
         texts = [self._text(item) for item in items]
         limits.check_join(self.budget, d, texts)
         separator = self._text(d)
@@ -234,12 +242,31 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         made = jinja2.filters.do_format(value, *args, **kwargs)
         return derived(self.trace, made, [value, *args, *kwargs.values()]) if self.stamps else made
 
+    def _bounded(self, value: Any) -> Any:
+        """The value, which is about to be printed."""
+        if isinstance(value, dict | list | tuple):
+            self.budget.spend(limits.size_of(value))
+        return value
+
+    def _contains(self, pair: list[Any]) -> bool:
+        """`needle in holder`."""
+        needle, holder = pair
+        if isinstance(holder, str | list | tuple):
+            self.budget.read(len(holder))
+        return needle in holder
+
+    def _sliced(self, value: Any) -> Any:
+        """A slice that has been made."""
+        self.budget.read(len(value))
+        return value
+
     def _printed(self, value: Any) -> Any:
-        return printed(self.trace, value)
+        return printed(self.trace, self._bounded(value))
 
     def _text(self, value: Any) -> str:
         if isinstance(value, Tracked):
             return value
+        self._bounded(value)
         return str(printed(self.trace, value) if self.stamps else value)
 
     def _concat(self, parts: list[Any]) -> str:
@@ -249,6 +276,12 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 
     def _literal(self, text: str) -> str:
         return self.trace.literal(text)
+
+    def _gathered(self, parts: Iterable[str]) -> str:
+        """The pieces of a block or macro as one text."""
+        pieces = list(parts)
+        self.budget.spend(sum(map(len, pieces)))
+        return concatenated(pieces) if self.stamps else "".join(pieces)
 
     def _tick(self, _: None) -> None:
         self.budget.tick()
@@ -265,6 +298,13 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
 
     def _assign(self, value: Any) -> None:
         self.trace.assign(value)
+
+
+def _listed(method: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a method, what `join` is to walk as a list."""
+    if method != "join" or len(arguments) != 1 or isinstance(arguments[0], str | list | tuple):
+        return arguments
+    return (list(islice(arguments[0], limits.MAX_ITEMS)),)
 
 
 def _raise(message: str) -> None:
@@ -302,13 +342,21 @@ class Rewrite(NodeTransformer):
         finally:
             self._stamps = stamps
 
-    visit_Compare = visit_Test = visit_Pair = _unstamped
+    visit_Test = visit_Pair = _unstamped
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
+        """`in` and `not in` are bounded."""
+        self._unstamped(node)
+        if len(node.ops) != 1 or node.ops[0].op not in ("in", "notin"):
+            return node
+        asked = filtered("_in", nodes.List([node.expr, node.ops[0].expr], lineno=node.lineno))
+        return asked if node.ops[0].op == "in" else nodes.Not(asked, lineno=node.lineno)
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
         """What is subscripted may be text; the subscript is not."""
         node.node = self.visit(node.node)
         node.arg = self._unstamped(node.arg)
-        return node
+        return filtered("_sliced", node) if isinstance(node.arg, nodes.Slice) else node
 
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         """`a ~ b` keeps origins and is bounded."""

@@ -73,6 +73,10 @@ class Template:
                 f"{name}: line {fault.lineno} is not Jinja as chat templates are written: {fault.message}",
                 next_step="--template chatml",
             ) from fault
+        except Exception as fault:  # a template may break the compiler: nested too deep, numbers too long
+            raise UsageError(
+                f"{name} cannot be compiled: {type(fault).__name__}: {quote(str(fault))}", next_step="--template chatml"
+            ) from fault
 
     @cached_property
     def literals(self) -> tuple[str, ...]:

@@ -35,20 +35,34 @@ STOPS = (
         "<|open|> <|close|> <|end_of_msg|>", "<|end_of_msg|>", "Kimi K3 config.json, by llama.cpp conversion/kimi_k3.py"
     ),
     _row("]~b] [e~[", "[e~[", "MiniMax M2 and M3: llama.cpp src/llama-vocab.cpp; renderers minimax_m2.py"),
-    _row("<beginning_of_sentence> <end_of_sentence>", "<end_of_sentence>", "MiniMax M1 tokenizer_config.json"),
+    _row(
+        "<beginning_of_sentence> <end_of_sentence>",
+        "<end_of_sentence>",
+        "MiniMax M1: the token that closes each turn of its template",
+    ),
     _row("<seed:bos> <seed:eos>", "<seed:eos>", "Seed-OSS tokenizer_config.json, and the template's own eos_token"),
     _row("<｜hy_User <｜hy_eos", "<｜hy_eos:opensource｜>", "Hy3: renderers hy3.py, and the template's own eos_token"),
-    _row("<role> <|role_end|>", "<|role_end|> <|endoftext|>", "Ling 2 and 3 generation_config.json"),
+    _row(
+        "<role> <|role_end|>",
+        "<|role_end|> <|endoftext|>",
+        "Ling 2 and 3: the token that closes each turn of its template, and its end of text",
+    ),
     _row(
         "<assistant> </assistant> <system> </system>",
         "</assistant>",
         "Laguna config.json, by llama.cpp conversion/laguna.py",
     ),
     _row("<|role_sep|> <|message_sep|>", "<|message_sep|> </s>", "GigaChat 3: vLLM gigachat3_tool_parser.py"),
-    _row("<SPECIAL_11> <SPECIAL_12>", "<SPECIAL_12>", "Nemotron Nano 2 tokenizer_config.json (eos_token)"),
-    _row("<sep> <tool_call> <REKA_IMG_TOKEN>", "<sep>", "Reka Flash 3 and Edge model cards"),
+    _row(
+        "<SPECIAL_11> <SPECIAL_12>", "<SPECIAL_12>", "Nemotron Nano 2: the token that closes each turn of its template"
+    ),
+    _row(
+        "<sep> <tool_call> <REKA_IMG_TOKEN>",
+        "<sep>",
+        "Reka Flash 3 and Edge: the token that closes each turn of their templates",
+    ),
     _row("<|Bot|> <|User|> <｜end▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "Spark: the token that closes each turn"),
-    _row("<|begin_assistant|> <|end|>", "<|end|>", "Apriel 1.6 tokenizer_config.json (eos_token)"),
+    _row("<|begin_assistant|> <|end|>", "<|end|>", "Apriel 1.6: the token that closes each turn of its template"),
     _row("<|channel|> <|return|> <|call|>", "<|return|> <|call|> <|endoftext|>", "gpt-oss generation_config.json"),
     _row("<|turn> <turn|>", "<turn|> <|tool_response> <eos>", "Gemma 4 generation_config.json"),
     _row("<start_of_turn> <end_of_turn>", "<end_of_turn> <eos>", "Gemma 2 and 3 generation_config.json"),

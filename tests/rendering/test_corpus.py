@@ -3,8 +3,8 @@
 import pytest
 
 import corpus
+from build_corpus_page import FORMS, PAGE, page
 from probes import PROBES
-from turnmill.rendering.form import Form
 
 ESCAPES_HTML = "meetkai-functionary-medium-v3.1"
 """Its text is followed by differences, not by tracked strings."""
@@ -48,10 +48,10 @@ def test_a_template_of_each_way(name):
 
 
 @pytest.mark.slow
-def test_every_template_in_every_form():
-    forms = (Form(), Form(arguments="text"), Form(empty_content=False))
-    findings = [corpus.find(stem, path, forms) for stem, path in corpus.paths().items()]
+def test_every_template_in_every_form_is_as_the_docs_say():
+    findings = [corpus.find(stem, path, FORMS) for stem, path in corpus.paths().items()]
     for finding in findings:
         check(finding)
     assert sum(finding.judged for finding in findings) > 2500
     assert sum(finding.edges for finding in findings) > 3500
+    assert PAGE.read_text("utf-8") == "\n".join(page(findings)) + "\n"

@@ -32,6 +32,9 @@ LISTED_CHARACTERS = 256
 JSON_CHARACTERS = 64
 """Characters that one of a JSON text is counted as: whose each token is takes that long to say."""
 
+TRANSLATED_CHARACTERS = 64
+"""Characters that one is counted as which goes through a table."""
+
 GROWING_METHODS = frozenset({"center", "ljust", "rjust", "zfill", "expandtabs"})
 BOUNDED_FILTERS = ("batch", "center", "indent", "slice", "wordwrap")
 """Filters whose numbers set how much they make."""
@@ -163,8 +166,24 @@ def check_method(budget: Budget, text: str, method: str, arguments: tuple[Any, .
         check_join(budget, text, arguments[0])
     elif method in GROWING_METHODS:
         check_numbers(arguments)
+        check_tabs(budget, text, arguments)
+    elif method == "translate":
+        check_translate(budget, text, arguments)
     elif method in ("format", "format_map"):
         check_format(budget, text, arguments)
+
+
+def check_tabs(budget: Budget, text: str, arguments: Iterable[Any]) -> None:
+    """Refuse tabs that would be expanded over a bound; the other paddings pad once."""
+    widest = max((abs(one) for one in arguments if isinstance(one, int)), default=0)
+    budget.spend(len(text) + max(str.count(text, "\t"), 1) * widest)
+
+
+def check_translate(budget: Budget, text: str, arguments: Iterable[Any]) -> None:
+    """Refuse a translation that would be over a bound: every character may become the longest entry of its table."""
+    longest = max((size_of(one) for table in arguments if isinstance(table, dict) for one in table.values()), default=1)
+    budget.read(TRANSLATED_CHARACTERS * len(text))
+    budget.spend(len(text) * max(longest, 1))
 
 
 def check_replace(budget: Budget, text: str, old: Any, new: Any) -> None:

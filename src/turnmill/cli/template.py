@@ -12,7 +12,7 @@ from turnmill.errors import shell_word
 
 if TYPE_CHECKING:
     from turnmill.options import Model
-    from turnmill.verbs.template import Line, TemplateReport
+    from turnmill.verbs.template import CheckedTemplate, TemplateReport
 
 
 SPANS = {
@@ -80,7 +80,7 @@ def _check_many(targets: list[str], model: Model, as_json: bool) -> None:
     _refuse([line for line in lines if line.report is None], len(lines))
 
 
-def _refuse(refused: list[Line], of: int) -> None:
+def _refuse(refused: list[CheckedTemplate], of: int) -> None:
     """Exit 3 where one of many templates is unsafe, 2 where one cannot be used."""
     from turnmill.errors import HealthError, UsageError
 
@@ -94,7 +94,7 @@ def _refuse(refused: list[Line], of: int) -> None:
     raise error(message, next_step=f"turnmill template check {shell_word(refused[0].target)}")
 
 
-def _columns(line: Line) -> list[str]:
+def _columns(line: CheckedTemplate) -> list[str]:
     if line.report is None:
         return ["unsafe" if line.is_unsafe else "no", "", "", "", "", line.refusal]
     probe = line.report.probe

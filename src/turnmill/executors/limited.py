@@ -1,7 +1,7 @@
 """A stranger's chat template is probed in a process of its own, which may take little time and memory and open no file.
 
 The bounds of `rendering.limits` hold in every process; these are for the mistakes in them: the operating system keeps
-them, whatever the template does. A service that is given templates asks here.
+them, whatever the template does. Whoever is given a template by a stranger asks here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from os import environ
 
 import msgspec
 
-from turnmill.errors import UsageError
+from turnmill.errors import UnsafeTemplate, UsageError
 from turnmill.rendering.probe import Probe, probe
 from turnmill.rendering.template import Template
 
@@ -53,6 +53,8 @@ class Answered(msgspec.Struct, frozen=True):
     probe: Probe | None = None
     refusal: str = ""
     next_step: str | None = None
+    is_unsafe: bool = False
+    """It renders, but would teach the wrong thing."""
 
 
 def probe_in_subprocess(
@@ -78,6 +80,7 @@ def probe_in_subprocess(
 
     Raises:
         UsageError: the template cannot be used, or went over a limit and was ended.
+        UnsafeTemplate: it renders, but would teach the wrong thing.
     """
     limits = limits or Limits()
     listed = None if added is None else tuple(added)
@@ -95,7 +98,8 @@ def probe_in_subprocess(
         raise _ended(name, _reason(done.returncode, limits))
     answered = msgspec.json.decode(done.stdout, type=Answered)
     if answered.probe is None:
-        raise UsageError(answered.refusal, next_step=answered.next_step)
+        error = UnsafeTemplate if answered.is_unsafe else UsageError
+        raise error(answered.refusal, next_step=answered.next_step)
     return answered.probe
 
 
@@ -117,7 +121,7 @@ def _answer(asked: Asked) -> Answered:
         template = Template(asked.source, asked.special_tokens, asked.date, asked.name)
         return Answered(probe(template, asked.stops, asked.added))
     except UsageError as fault:
-        return Answered(refusal=str(fault), next_step=fault.next_step)
+        return Answered(None, str(fault), fault.next_step, isinstance(fault, UnsafeTemplate))
 
 
 def _limit(limits: Limits) -> None:

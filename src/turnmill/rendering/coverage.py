@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,6 +13,9 @@ from turnmill.conversation import FUNCTIONS, Conversation, Json, Message
 from turnmill.errors import Rejected, quote
 from turnmill.rendering.form import Form, Written, leaves
 from turnmill.rendering.segments import Segment
+
+if TYPE_CHECKING:
+    from turnmill.rendering.template import Dialog
 
 
 class Said:
@@ -66,9 +70,11 @@ class CoarseSaid(Said):
         return self.entry(entry)
 
 
-def said_of(conversation: Conversation, text: str, segments: Sequence[Segment], turns: Written | None) -> Said:
-    """What of each message reached the text; `turns` where only turns are told apart."""
-    return Said(text, segments) if turns is None else CoarseSaid(conversation, text, segments, turns)
+def said_of(conversation: Conversation, dialog: Dialog) -> Said:
+    """What of each message reached the text."""
+    if dialog.is_coarse:
+        return CoarseSaid(conversation, dialog.text, dialog.segments, dialog.written)
+    return Said(dialog.text, dialog.segments)
 
 
 def _tool_names(tools: Sequence[Json]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Undefined
 from markupsafe import Markup
 
+from turnmill.rendering.filter_marks import marked_as
 from turnmill.rendering.trace import Trace
 from turnmill.rendering.tracked import MIXED, Tracked, concatenated, origins_within, tracked
 
@@ -109,7 +110,4 @@ def deriving_filter(function: Callable[..., Any], trace_now: Callable[[], Trace]
     def run(*arguments: Any, **named: Any) -> Any:
         return derived(trace_now(), function(*arguments, **named), [*arguments, *named.values()])
 
-    for mark in ("jinja_pass_arg", "jinja_async_variant"):
-        if hasattr(function, mark):
-            setattr(run, mark, getattr(function, mark))
-    return run
+    return marked_as(function, run)

@@ -7,6 +7,8 @@ from typing import Any
 
 from jinja2.exceptions import TemplateError
 
+from turnmill.rendering.filter_marks import marked_as
+
 MAX_TICKS = 2_000_000
 """Loop bodies and macro calls a render may take: a conversation of 10,000 messages takes some 100,000."""
 MAX_CHARACTERS = 256 * 1024 * 1024
@@ -238,7 +240,4 @@ def bounded_filter(name: str, function: Callable[..., Any], budget: Budget) -> C
             budget.read(LISTED_CHARACTERS * len(made))
         return made
 
-    for mark in ("jinja_pass_arg", "jinja_async_variant"):
-        if hasattr(function, mark):
-            setattr(bounded, mark, getattr(function, mark))
-    return bounded
+    return marked_as(function, bounded)

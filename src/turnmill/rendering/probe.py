@@ -222,8 +222,7 @@ class _Prober:
         form = form or self._form
         kwargs = kwargs_of(conversation)
         dialog = self._template.dialog(conversation, form, kwargs, self._rung, self._markers.stops)
-        said = said_of(conversation, dialog.text, dialog.segments, dialog.written if dialog.is_coarse else None)
-        check_coverage(conversation, dialog.written, form, said, dialog.counts)
+        check_coverage(conversation, dialog.written, form, said_of(conversation, dialog), dialog.counts)
         check_order(dialog.segments, dialog.written.entries)
         return dialog
 

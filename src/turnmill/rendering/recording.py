@@ -16,6 +16,7 @@ from jinja2.runtime import Context, Macro
 
 from turnmill.conversation import Conversation
 from turnmill.rendering.environment import ChatEnvironment, Rewrite, TemplateNamespace, filtered
+from turnmill.rendering.filter_marks import marked_as
 from turnmill.rendering.steps import Recorder, Symbolic, constant, is_symbolic, refuse
 from turnmill.rendering.symbol_values import Opened, SymbolDict, SymbolList, json_symbol
 from turnmill.rendering.symbols import METHODS, Atom, Parts, Symbol, concatenation, length_of, symbol
@@ -85,15 +86,10 @@ class RecordingRewrite(Rewrite):
     """The rewrite of a tracked template, and hooks where Python would look into a string unasked."""
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:
-        """`in` and `not in` go by a filter."""
-        self._unstamped(node)
-        operators = [operand.op for operand in node.ops]
-        if not {"in", "notin"} & set(operators):
-            return node
-        if len(operators) > 1:
+        """One `in` or `not in` goes by a filter; in a chain it cannot."""
+        if len(node.ops) > 1 and {"in", "notin"} & {operand.op for operand in node.ops}:
             refuse("a chain of comparisons with `in`")
-        asked = filtered("_in", nodes.List([node.expr, node.ops[0].expr], lineno=node.lineno))
-        return asked if operators[0] == "in" else nodes.Not(asked, lineno=node.lineno)
+        return super().visit_Compare(node)
 
     def visit_Getitem(self, node: nodes.Getitem) -> nodes.Node:
         """The bounds of a slice are constants: Python reads them without asking."""
@@ -217,10 +213,7 @@ def _closed(function: Any) -> Callable[..., Any]:
             refuse("content is given to a filter or test that looks into it unseen")
         return function(*arguments, **named)
 
-    for mark in ("jinja_pass_arg", "jinja_async_variant"):
-        if hasattr(function, mark):
-            setattr(closed, mark, getattr(function, mark))
-    return closed
+    return marked_as(function, closed)
 
 
 def _shaped(test: Any) -> Callable[[Any], bool]:

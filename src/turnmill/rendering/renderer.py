@@ -102,9 +102,7 @@ class Renderer:
         dialog, rendered = self._filled(conversation, kwargs)
         counts = Counter(dialog.counts)
         if not dialog.is_covered:
-            turns = dialog.written if dialog.is_coarse else None
-            said = said_of(conversation, dialog.text, dialog.segments, turns)
-            check_coverage(conversation, dialog.written, self.probe.form, said, counts)
+            check_coverage(conversation, dialog.written, self.probe.form, said_of(conversation, dialog), counts)
         if not dialog.is_coarse:
             rendered = msgspec.structs.replace(rendered, control_hits=self._scan.hits(dialog.text, dialog.segments))
         rendered = self._controlled(rendered, policy, counts)

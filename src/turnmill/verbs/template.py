@@ -9,6 +9,7 @@ from pathlib import Path
 from turnmill import smollm2
 from turnmill.conversation import Json
 from turnmill.errors import HealthError, UnsafeTemplate, UsageError, shell_word
+from turnmill.executors.limited import probe_in_subprocess
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Model, Render
 from turnmill.rendering.probe import Probe
@@ -62,6 +63,8 @@ class TemplateReport:
 def check_template(target: str, model: Model) -> TemplateReport:
     """Probe a template, and ask the tokenizer, where there is one, for its turn markers.
 
+    A file without a tokenizer may be a stranger's: it is probed in a limited process.
+
     Args:
         target: a model directory, `smollm2`, a Jinja file, or one of turnmill's own templates.
         model: `template` and `special_tokens` as typed.
@@ -72,9 +75,13 @@ def check_template(target: str, model: Model) -> TemplateReport:
     """
     try:
         loaded = open_model(_named(target, model))
+        if loaded.tokenizer_path is None:
+            name = f"the template of {loaded.name}"
+            return TemplateReport(
+                loaded, probe_in_subprocess(loaded.template, loaded.special_tokens, loaded.eos, name=name)
+            )
         probe = renderer_of(loaded, Render()).probe
-        if loaded.tokenizer_path is not None:
-            check_markers(loaded.tokenizer(), probe, loaded.name)
+        check_markers(loaded.tokenizer(), probe, loaded.name)
     except UnsafeTemplate as fault:
         raise HealthError(str(fault), next_step=_mend(fault.next_step or "", target)) from fault
     except UsageError as fault:
@@ -91,7 +98,7 @@ def _mend(advice: str, target: str) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Line:
+class CheckedTemplate:
     """One of many templates: its report, or why it cannot be used."""
 
     target: str
@@ -117,13 +124,13 @@ def targets_of(given: Sequence[str]) -> list[str]:
     return targets
 
 
-def check_templates(targets: Iterable[str], model: Model) -> Iterator[Line]:
+def check_templates(targets: Iterable[str], model: Model) -> Iterator[CheckedTemplate]:
     """Probe many templates; one that cannot be used is a line with why."""
     for target in targets:
         try:
-            yield Line(target, check_template(target, model))
+            yield CheckedTemplate(target, check_template(target, model))
         except (UsageError, HealthError) as fault:
-            yield Line(target, None, str(fault), isinstance(fault, HealthError))
+            yield CheckedTemplate(target, None, str(fault), isinstance(fault, HealthError))
 
 
 def _next_step(advice: str) -> str:

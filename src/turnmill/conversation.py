@@ -74,6 +74,10 @@ class Conversation(msgspec.Struct, frozen=True):
         """Whether this is a raw text and no chat: it is trained on as it stands, without a template."""
         return len(self.messages) == 1 and self.messages[0].channel == "text"
 
+    def beginning(self, messages: int) -> Conversation:
+        """The conversation up to so many messages."""
+        return msgspec.structs.replace(self, messages=self.messages[:messages])
+
     @property
     def id(self) -> str:
         """32 hex digits of xxh3-128 over what the model sees: messages, tools and template arguments."""

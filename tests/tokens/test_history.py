@@ -78,10 +78,6 @@ def test_the_ids_before_a_turn_are_those_of_its_prompt(line, recipe):
         example = view.parts[0].example
         first = next(number for number, run in enumerate(example.runs) if run.weight > 0)
         length = next(n for n, m in enumerate(row.messages) if m.recorded == example.runs[first].message)
-        before = row.__class__(row.messages[:length], row.tools)
-        from turnmill.rendering.form import write
-
-        written = write(before, line.renderer.probe.form, None, line.renderer.counts)
-        prompt = line.renderer.template.plain(written, kwargs, prompt=True)
+        prompt = line.renderer.template.plain(row.beginning(length), line.renderer.probe.form, kwargs, prompt=True)
         ids = line.tokenizer.encode(prompt, add_special_tokens=False).ids
         assert example.input_ids[: len(ids)] == ids

@@ -110,8 +110,8 @@ class _Differences:
 
     def _length(self, messages: int, entry: Entry, *, prompt: bool) -> int:
         """Characters of the render of the first messages, which must be the beginning of the whole."""
-        before = msgspec.structs.replace(self._conversation, messages=self._conversation.messages[:messages])
-        shown = self._template.plain(write(before, self._form, None, Counter()), self._kwargs, prompt=prompt)
+        before = self._conversation.beginning(messages)
+        shown = self._template.plain(before, self._form, self._kwargs, prompt=prompt)
         if not self._text.startswith(shown):
             raise Rejected(
                 "spans-unknown",

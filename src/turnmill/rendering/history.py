@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import Literal, NamedTuple
-
-import msgspec
 
 from turnmill.conversation import Checked, Conversation, Json
 from turnmill.errors import Rejected
 from turnmill.rendered import Rendered
-from turnmill.rendering.form import write
 from turnmill.rendering.renderer import Renderer
 from turnmill.rendering.samples import Line, conversation
 
@@ -181,7 +179,7 @@ class History:
         self, row: Conversation, turn: int, kwargs: Mapping[str, Json], control_tokens: str | None
     ) -> View | None:
         end = turns_of(row)[turn].stop
-        ended = Checked(msgspec.structs.replace(row, messages=row.messages[:end]))
+        ended = Checked(row.beginning(end))
         rendered = self._render(ended, kwargs, control_tokens)
         return None if rendered is None else View(ended, rendered, frozenset())
 
@@ -198,12 +196,10 @@ class History:
 
     def _prompt(self, row: Conversation, length: int, kwargs: Mapping[str, Json]) -> str | None:
         """What inference would prompt behind the first messages; None where the template refuses them."""
-        before = msgspec.structs.replace(row, messages=row.messages[:length])
-        try:
-            written = write(before, self._renderer.probe.form, None, Counter())
-            return self._renderer.template.plain(written, kwargs, prompt=True)
-        except Rejected:
-            return None
+        renderer = self._renderer
+        with suppress(Rejected):
+            return renderer.template.plain(row.beginning(length), renderer.probe.form, kwargs, prompt=True)
+        return None
 
     def _is_same(self, before: str, prompt: str) -> bool:
         if before == prompt or self._empty_block is None:

@@ -21,7 +21,7 @@ from turnmill.rendering.audit import faults_of
 from turnmill.rendering.coarse import Rung
 from turnmill.rendering.control import control_tokens
 from turnmill.rendering.coverage import check_coverage, said_of
-from turnmill.rendering.form import Form, write
+from turnmill.rendering.form import Form
 from turnmill.rendering.markers import TAG_LIKE, Markers, common_prefix
 from turnmill.rendering.prompts import Part, openings_of, prompt_end, without_prompts
 from turnmill.rendering.samples import SAMPLES, WEATHER, sample
@@ -308,9 +308,8 @@ class _Prober:
 
     def _prompt(self, conversation: Conversation, length: int, kwargs: Mapping[str, Json]) -> str | None:
         """The generation prompt behind the first messages; None where they do not render."""
-        before = msgspec.structs.replace(conversation, messages=conversation.messages[:length])
         with suppress(Rejected):
-            return self._template.generation_prompt(before, self._form, kwargs)
+            return self._template.generation_prompt(conversation.beginning(length), self._form, kwargs)
         return None
 
     def _leading(self, conversation: Conversation, entry: int) -> str | None:
@@ -405,8 +404,8 @@ class _Prober:
     def _text_arguments(self) -> Literal["said", "double-encoded", "refused"]:
         conversation = self._sample("tool call")
         try:
-            written = write(conversation, replace(self._form, arguments="text"), None, Counter())
-            text = self._template.plain(written, kwargs_of(conversation))
+            form = replace(self._form, arguments="text")
+            text = self._template.plain(conversation, form, kwargs_of(conversation))
         except Rejected:
             return "refused"
         arguments = next(message.text for message in conversation.messages if message.is_call)

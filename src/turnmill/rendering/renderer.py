@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 import msgspec
 
@@ -156,16 +157,11 @@ class Renderer:
         role = written.entries[entry - 1].role if entry else ""
         key = (role, bool(written.tools), repr(sorted(kwargs.items(), key=lambda item: item[0])))
         if key not in self._prompts:
-            first = written.entries[entry].messages[0]
-            self._prompts[key] = self._prompt_behind(conversation, first, kwargs)
+            before = conversation.beginning(written.entries[entry].messages[0])
+            self._prompts[key] = ""
+            with suppress(Rejected):
+                self._prompts[key] = self.template.generation_prompt(before, self.probe.form, kwargs)
         return self._prompts[key]
-
-    def _prompt_behind(self, conversation: Conversation, length: int, kwargs: Mapping[str, Json]) -> str:
-        before = msgspec.structs.replace(conversation, messages=conversation.messages[:length])
-        try:
-            return self.template.generation_prompt(before, self.probe.form, kwargs)
-        except Rejected:
-            return ""
 
     def _controlled(self, rendered: Rendered, policy: str, counts: Counter[str]) -> Rendered:
         if not rendered.control_hits:

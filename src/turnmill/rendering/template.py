@@ -91,9 +91,13 @@ class Template:
         """Whether a render so far depended on the date."""
         return self._tracking.clock.asked or self._plain.clock.asked
 
-    def plain(self, written: Written, kwargs: Mapping[str, Json], *, prompt: bool = False) -> str:
-        """The text as transformers gives it, without origins."""
-        return "".join(self.plain_pieces(written, kwargs, prompt=prompt))
+    def plain(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json], *, prompt: bool = False) -> str:
+        """The text as transformers gives it, without origins.
+
+        Raises:
+            Rejected: the template refuses the row, or goes over a bound.
+        """
+        return "".join(self.plain_pieces(write(conversation, form, None, Counter()), kwargs, prompt=prompt))
 
     def plain_pieces(self, written: Written, kwargs: Mapping[str, Json], *, prompt: bool = False) -> list[str]:
         """The plain text piece by piece, what generation tags hold as `Generated`.
@@ -124,7 +128,7 @@ class Template:
                 for piece in self._tracking.render_pieces(self._tracked_template, variables, trace)
             ]
         text = "".join(piece.text for piece in pieces)
-        if text != self.plain(write(conversation, form, None, Counter()), kwargs, prompt=prompt):
+        if text != self.plain(conversation, form, kwargs, prompt=prompt):
             raise Rejected("render-differs", "the tracked text is not the template's own text; its spans are not known")
         return Dialog(text, segments_of(pieces, trace.origins, written.entries), written, counts)
 
@@ -175,8 +179,7 @@ class Template:
 
     def generation_prompt(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> str:
         """What the template writes behind the conversation for the model to go on from, asked for it or always."""
-        written = write(conversation, form, None, Counter())
-        before, after = (self.plain(written, kwargs, prompt=prompt) for prompt in (False, True))
+        before, after = (self.plain(conversation, form, kwargs, prompt=prompt) for prompt in (False, True))
         if after.startswith(before) and after != before:
             return after[len(before) :]
         dialog = self.tracked(conversation, form, kwargs, prompt=True)

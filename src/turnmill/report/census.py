@@ -33,7 +33,7 @@ ROW_COUNTERS = {
 PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
 SAMPLES_PER_SOURCE = 3
 """Rows of each source whose trained spans the census shows."""
-_OWN_PREFIXES = ("rows/", "codes/", "train/", "eval/", "repair/", "history/")
+_OWN_PREFIXES = ("rows/", "codes/", "train/", "eval/", "control/", "repair/", "history/")
 
 
 class SourceCensus(msgspec.Struct):

@@ -9,7 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,17 +19,18 @@ from turnmill.conversation import Json
 from turnmill.errors import HealthError, UsageError, shell_word
 from turnmill.executors import executors
 from turnmill.files.disk import beside
-from turnmill.files.inventory import verify
+from turnmill.files.inventory import rows_of, verify
 from turnmill.files.stores import is_url
 from turnmill.files.tables import group_ranges
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import KEEP_ALL, Render
 from turnmill.repairs.mender import alarms
+from turnmill.selection import ORDERED
 from turnmill.steps.build import Engine, Finish, Progress, build, no_finish
 from turnmill.steps.manifest import Manifest, manifest_of
 from turnmill.steps.shards import RESULT, RunShard, ShardResult, shard_folder
 from turnmill.steps.step import Step
-from turnmill.verbs import check, dedup, filter, pack, split, tokenize
+from turnmill.verbs import check, dedup, filter, pack, score, select, select_rows, split, tokenize
 from turnmill.verbs.read import OpenSource, open_sources, with_columns_named
 from turnmill.verbs.tokenize import Recipe
 
@@ -86,8 +87,32 @@ class Prepared:
     filters: dict[str, Built]
     dedup: Built
     split: Built
+    tokenized: dict[str, Built]
     examples: dict[str, Built]
+    """What trains, by source: the tokenized rows, or those of them that were selected."""
     pack: Built
+    scores: dict[str, Built] = field(default_factory=dict)
+    """By source; empty where nothing is scored."""
+    selection: Built | None = None
+    """None where every row stays."""
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Whose examples there may be, in the order of the packs."""
+        return sides_of(self.selection)
+
+    @property
+    def steps(self) -> list[Built]:
+        """Every step, in the order of the line."""
+        first = [*self.checks.values(), *self.filters.values(), self.dedup, self.split, *self.tokenized.values()]
+        chosen = [] if self.selection is None else [self.selection, *self.examples.values()]
+        return [*first, *self.scores.values(), *chosen, self.pack]
+
+
+def sides_of(selection: Built | None) -> tuple[str, ...]:
+    """The sides that a run packs: a control only where a selection drew one."""
+    has_control = selection is not None and selection.counters["select/control"]
+    return (*tokenize.SIDES, select_rows.CONTROL) if has_control else tokenize.SIDES
 
 
 def plan_of(config: Config) -> Plan:
@@ -115,6 +140,9 @@ def plan_of(config: Config) -> Plan:
     config = with_columns_named(config, opened)
     for source in config.sources:
         split.require_usable(config.of(source).split, check.kept_columns(config.read))
+    select.require_usable(config, check.kept_columns(config.read))
+    if score.is_on(config):
+        score.scorer_of(config.score, config.model)
     return Plan(config, opened, model, max_tokens, recipes)
 
 
@@ -170,15 +198,19 @@ def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:
     own = split.own_splits(config)
     step = split.step_of(deduped.step, config.split, own)
     sided = builder.build(step, [split.SplitTask(indexes, duplicates, names, config.split, own)], split.run_shard)
-    examples = {name: _tokenize(builder, plan, name, checked, sided) for name, checked in checks.items()}
-    return Prepared(checks, filters, deduped, sided, examples, _pack(builder, plan, examples))
+    tokenized = {name: _tokenize(builder, plan, name, checked, sided) for name, checked in checks.items()}
+    scores = {name: _score(builder, plan, name, built) for name, built in tokenized.items()} if score.is_on(config) else {}
+    selection = _select(builder, plan, tokenized, scores) if select.is_on(config) else None
+    examples = tokenized if selection is None else _selected(builder, tokenized, selection)
+    packed = _pack(builder, plan, examples, selection)
+    return Prepared(checks, filters, deduped, sided, tokenized, examples, packed, scores, selection)
 
 
 class _Builder:
     """Builds steps in one cache with one engine."""
 
     def __init__(self, cache: Path, engine: Engine) -> None:
-        self._cache, self._engine = cache, engine
+        self.cache, self._engine = cache, engine
 
     def build(
         self,
@@ -187,6 +219,7 @@ class _Builder:
         run_shard: RunShard,
         finish: Finish = no_finish,
         rows: Sequence[int] | None = None,
+        executor: str | None = None,
     ) -> Built:
         """The step, run now or taken from the cache; what is taken is hashed first: it will be trusted blindly.
 
@@ -196,10 +229,13 @@ class _Builder:
             run_shard: what runs one.
             finish: what ends the step.
             rows: of each task, for progress in rows.
+            executor: name of the one that runs it; None = that of the run.
         """
-        is_reused = (self._cache / step.folder_name).exists()
+        is_reused = (self.cache / step.folder_name).exists()
         engine = self._engine._replace(progress=_in_rows(self._engine.progress, rows or [1] * len(tasks)))
-        folder = build(step, self._cache, tasks, run_shard, finish=finish, engine=engine)
+        if executor is not None:
+            engine = engine._replace(executor=executors.get(executor))
+        folder = build(step, self.cache, tasks, run_shard, finish=finish, engine=engine)
         if is_reused:
             verify(folder)
         results = tuple(
@@ -280,6 +316,57 @@ def _tokenize(builder: _Builder, plan: Plan, name: str, checked: Built, sided: B
     return built
 
 
+def _score(builder: _Builder, plan: Plan, name: str, tokenized: Built) -> Built:
+    config = plan.config
+    step = score.step_of(tokenized.step, config.score, score.scorer_of(config.score, config.model))
+    tasks = [
+        score.ScoreTask(
+            {side: str(folder / f"{side}.arrow") for side in tokenize.SIDES},
+            config.score,
+            config.model,
+            str(builder.cache / "scores"),
+        )
+        for folder in tokenized.file("")
+    ]
+
+    def finish(_: Path, results: Sequence[ShardResult]) -> dict[str, Json]:
+        score.check_scored(name, results)
+        return {}
+
+    rows = [rows_of(Path(task.examples["train"])) or 0 for task in tasks]
+    return builder.build(step, tasks, score.run_shard, finish, rows=rows, executor="inline")
+
+
+def _select(builder: _Builder, plan: Plan, tokenized: dict[str, Built], scores: dict[str, Built]) -> Built:
+    config = plan.config
+    inputs = [built.step for built in (*tokenized.values(), *scores.values())]
+    shards = [
+        select.Shard(name, str(folder), str(scores[name].file("")[number]) if scores else None)
+        for name, built in tokenized.items()
+        for number, folder in enumerate(built.file(""))
+    ]
+    task = select.SelectTask(tuple(shards), config.select, config.seed)
+    built = builder.build(select.step_of(inputs, config.select, config.seed), [task], select.run_shard)
+    if not built.counters["select/kept"] and built.counters["select/pool"]:
+        raise HealthError(select.nothing_left(built.results[0]), next_step="--select.max_perplexity 0")
+    plan.warnings.extend(select.warnings_of(built.results[0], config.select))
+    return built
+
+
+def _selected(builder: _Builder, tokenized: dict[str, Built], selection: Built) -> dict[str, Built]:
+    decisions = str(selection.file(select.SELECTION)[0])
+    numbers = count()
+    found = {}
+    for name, built in tokenized.items():
+        step = select_rows.step_of(built.step, selection.step)
+        tasks = [
+            select_rows.TakeTask(str(folder), next(numbers), decisions, result.extra["samples"], step.fingerprint)
+            for folder, result in zip(built.file(""), built.results, strict=True)
+        ]
+        found[name] = builder.build(step, tasks, select_rows.run_shard)
+    return found
+
+
 def _inputs(*built: Built) -> tuple[str, ...]:
     return tuple(one.step.fingerprint for one in built)
 
@@ -335,8 +422,9 @@ def _codes_listing(counts: Mapping[str, int]) -> str:
     return "\n".join(f"  {count:>9,}  {code}" for code, count in sorted(codes.items(), key=lambda item: -item[1]))
 
 
-def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built]) -> Built:
+def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built], selection: Built | None) -> Built:
     config = plan.config
+    is_ordered = selection is not None and config.select.strategy == ORDERED
     step = pack.step_of([built.step for built in examples.values()], config.pack, plan.max_tokens, config.seed)
     tasks = [
         pack.PackTask(
@@ -345,8 +433,9 @@ def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built]) -> Built:
             max_tokens=plan.max_tokens,
             pack=config.pack,
             seed=config.seed,
+            order=str(selection.file(select.SELECTION)[0]) if selection and is_ordered and side == "train" else None,
         )
-        for side in tokenize.SIDES
+        for side in sides_of(selection)
     ]
     built = builder.build(step, tasks, pack.run_shard)
     if not len(built.results) or not built.counters["train/packs"]:

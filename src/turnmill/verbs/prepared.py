@@ -23,12 +23,15 @@ from turnmill.files.tables import batches
 from turnmill.report.census import SourceCensus, census
 from turnmill.report.census_page import census_page
 from turnmill.steps.step import Step
-from turnmill.verbs import check, dedup, pack
+from turnmill.verbs import check, dedup, pack, select
 from turnmill.verbs.prepare import Built, Plan, Prepared
-from turnmill.verbs.tokenize import SIDES, line_of
+from turnmill.verbs.score import scores_file
+from turnmill.verbs.tokenize import line_of
 
 KIND = "prepared"
 SAMPLES_PER_SOURCE = 3
+COUNTED_BY_SELECTION = ("train/", "eval/", "rows/accepted", "rows/eval")
+"""Counters that hold for the rows that were selected, where any were."""
 ROWS_PER_CODE = 3
 """Rows of each code and source that the report quotes."""
 
@@ -55,14 +58,21 @@ def publish_prepared(plan: Plan, prepared: Prepared, output: Path, started: floa
 
 def beside_census(plan: Plan, prepared: Prepared) -> dict[str, Json]:
     """What the report says beside the counts: the limit, what the template cannot say, and some rows that left."""
-    left = [*prepared.checks.values(), *prepared.filters.values(), *prepared.examples.values()]
-    paths = [path for one in left for path in one.file(check.QUARANTINE)]
+    paths = [path for one in _leaving(prepared) for path in one.file(check.QUARANTINE)]
     return {
         "max_tokens": plan.max_tokens,
         "template_says": _says(plan),
         "left_rows": left_rows(paths, [*prepared.checks]),
         "show_left": "turnmill quarantine show OUT",
+        "selection": None if prepared.selection is None else _selection(plan, prepared.selection),
     }
+
+
+def _selection(plan: Plan, selection: Built) -> dict[str, Json]:
+    """Strategy, budget, and the pool before and after."""
+    options = plan.config.select
+    budget = {"rows": options.rows} if options.tokens is None else {"trained_tokens": options.tokens}
+    return {"strategy": options.strategy, "budget": budget, **selection.results[0].extra["facts"]}
 
 
 def _says(plan: Plan) -> dict[str, Json]:
@@ -95,7 +105,7 @@ def left_rows(paths: Iterable[Path], sources: Sequence[str]) -> list[dict[str, J
 def files_of(prepared: Prepared, plan: Plan) -> dict[str, Path | bytes]:
     """Path in OUT → the step file that it is."""
     contents: dict[str, Path | bytes] = {}
-    for number, side in enumerate(SIDES):
+    for number, side in enumerate(prepared.sides):
         if not prepared.pack.counters.get(f"{side}/packs"):
             continue
         _number(contents, f"{side}/examples/part-{{:05d}}.arrow", prepared.examples, f"{side}.arrow")
@@ -104,15 +114,26 @@ def files_of(prepared: Prepared, plan: Plan) -> dict[str, Path | bytes]:
         contents[f"{side}/{pack.PLAN}"] = folder / pack.PLAN
         for path in sorted((folder / "packed").glob("*.parquet")):
             contents[f"{side}/packed/{path.name}"] = path
-    left = [*prepared.checks.values(), *prepared.filters.values(), *prepared.examples.values()]
-    _number(contents, "quarantine/part-{:05d}.parquet", dict(enumerate(left)), check.QUARANTINE)
+    _number(contents, "quarantine/part-{:05d}.parquet", dict(enumerate(_leaving(prepared))), check.QUARANTINE)
+    _number(contents, "scores/train-{:05d}.parquet", prepared.scores, scores_file("train"))
+    _number(contents, "scores/eval-{:05d}.parquet", prepared.scores, scores_file("eval"))
+    if prepared.selection is not None:
+        contents[select.SELECTION] = prepared.selection.file(select.SELECTION)[0]
     contents["duplicates/part-00000.parquet"] = prepared.dedup.file(dedup.DUPLICATES)[0]
     return contents
+
+
+def _leaving(prepared: Prepared) -> list[Built]:
+    """The steps that put rows into quarantine, in the order of the line."""
+    first = [*prepared.checks.values(), *prepared.filters.values(), *prepared.tokenized.values()]
+    return first if prepared.selection is None else [*first, *prepared.examples.values()]
 
 
 def _number(contents: dict[str, Path | bytes], pattern: str, built: dict[Any, Built], name: str) -> None:
     """Files of that name of all steps and shards, numbered through; empty ones are left out but for the first."""
     paths = [path for one in built.values() for path in one.file(name)]
+    if not paths:
+        return
     full = [path for path in paths if rows_of(path)] or paths[:1]
     contents.update({pattern.format(number): path for number, path in enumerate(full)})
 
@@ -123,13 +144,24 @@ def source_censuses(plan: Plan, prepared: Prepared) -> list[SourceCensus]:
     found = []
     for name, checked in prepared.checks.items():
         counters: Counter[str] = Counter()
-        for built in (checked, prepared.filters[name], prepared.examples[name]):
+        for built in (checked, prepared.filters[name]):
             counters.update(built.counters)
+        counters.update(_of_examples(prepared, name))
         counters.update(prepared.dedup.results[0].extra["by_source"].get(name, {}))
         samples = [sample for result in prepared.examples[name].results for sample in result.extra["samples"]]
         expanded = [length for length, count in lengths.get(name, []) for _ in range(count)]
         found.append(SourceCensus(name, dict(counters), expanded, samples[:SAMPLES_PER_SOURCE]))
     return found
+
+
+def _of_examples(prepared: Prepared, name: str) -> Counter[str]:
+    """Counters of a source's examples: what `tokenize` counted, of the rows that were selected where any were."""
+    made = Counter(prepared.tokenized[name].counters)
+    if prepared.selection is None:
+        return made
+    kept = {key: n for key, n in made.items() if not key.startswith(COUNTED_BY_SELECTION)}
+    scored = prepared.scores[name].counters if name in prepared.scores else {}
+    return Counter(kept) + Counter(prepared.examples[name].counters) + Counter(scored)
 
 
 def answer_of(output: Path, report: dict[str, Any], prepared: Prepared, plan: Plan) -> dict[str, Json]:
@@ -173,7 +205,8 @@ def about(plan: Plan, prepared: Prepared, answer: dict[str, Json]) -> dict[str, 
             opened.source.name: {"dialects": opened.dialects, "files": [_file(file) for file in opened.plan.files]}
             for opened in plan.sources
         },
-        "steps": [_step(built.step) for built in _all(prepared)],
+        "steps": [_step(built.step) for built in prepared.steps],
+        "selection": None if prepared.selection is None else _selection(plan, prepared.selection),
         "history": {name: part["history"] for name, part in answer["per_source"].items()},
         "counts": {key: value for key, value in answer.items() if key not in ("output", "per_source")},
     }
@@ -185,17 +218,6 @@ def _file(file: Any) -> dict[str, Json]:
 
 def _step(step: Step) -> dict[str, Json]:
     return {"name": step.name, "version": step.version, "fingerprint": step.fingerprint}
-
-
-def _all(prepared: Prepared) -> list[Built]:
-    return [
-        *prepared.checks.values(),
-        *prepared.filters.values(),
-        prepared.dedup,
-        prepared.split,
-        *prepared.examples.values(),
-        prepared.pack,
-    ]
 
 
 def _run(plan: Plan, started: float) -> bytes:

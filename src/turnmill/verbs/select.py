@@ -1,0 +1,271 @@
+"""select: which of the tokenized rows a model learns from, decided over all sources at once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from turnmill.conversation import Json
+from turnmill.errors import UsageError, quote, shell_word
+from turnmill.files.examples import mapped, run_sizes
+from turnmill.files.tables import write_columns
+from turnmill.options import Select
+from turnmill.report.selection import pool_facts
+from turnmill.selection import ALL, CODES, FAMILIARITY, NOT_SELECTED, Groups, Scored, Selected, needs_scores, outliers, perplexity, select
+from turnmill.selection import require_usable as require_usable_selection
+from turnmill.steps.shards import ShardResult
+from turnmill.steps.step import Step
+from turnmill.verbs.score import scores_file
+from turnmill.verbs.split import Side
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from turnmill.config import Config
+
+VERSION = 1
+SELECTION = "selection.parquet"
+MANY_OUTLIERS = 0.2
+"""Share of the pool."""
+NO_GROUP = "<none>"
+"""Group of the rows whose column is empty."""
+
+
+class Shard(NamedTuple):
+    """One tokenized shard."""
+
+    source: str
+    folder: str
+    scores: str | None
+    """Folder of its scores, None where nothing was scored."""
+
+
+class SelectTask(NamedTuple):
+    """All sources at once: the buckets are of the whole pool."""
+
+    shards: tuple[Shard, ...]
+    select: Select
+    seed: int
+
+
+def is_on(config: Config) -> bool:
+    """Whether any row may leave here."""
+    options = config.select
+    return options.rows is not None or options.tokens is not None or config.score.on or needs_scores(options)
+
+
+def require_usable(config: Config, kept_columns: Sequence[str]) -> None:
+    """Refuse a selection that cannot be made, before any row is read.
+
+    Raises:
+        UsageError: as `turnmill.selection.require_usable`; groups by a column that is not kept; or bounds on a
+            perplexity that nobody computes.
+    """
+    options = config.select
+    require_usable_selection(options)
+    if options.group_field is not None and options.group_field not in kept_columns:
+        what = f"select.group_field is {quote(options.group_field)}; expected a column that read.keep_columns names"
+        raise UsageError(what, next_step=f"--read.keep_columns {shell_word(f'[{options.group_field}]')}")
+    if options.perplexity_of == "full" and not config.score.full:
+        raise UsageError(
+            "select.perplexity_of is 'full', but only trained tokens are scored", next_step="--score.full true"
+        )
+
+
+def step_of(inputs: Sequence[Step], options: Select, seed: int) -> Step:
+    """The recipe of the decision; the inputs are tokenized rows, and their scores where there are any."""
+    params: dict[str, Json] = {**msgspec.to_builtins(dataclasses.asdict(options)), "seed": seed}
+    return Step("select", VERSION, params, tuple(step.fingerprint for step in inputs))
+
+
+class Rows(NamedTuple):
+    """The rows of one side in the order of reading: an entry each."""
+
+    scored: Scored
+    shard: NDArray[np.int32]
+    index: NDArray[np.int64]
+    """Number of the row in its shard's file of that side."""
+    examples: NDArray[np.int32]
+    """Training examples of the row."""
+    groups: Groups
+
+
+def run_shard(task: SelectTask, folder: Path) -> ShardResult:
+    """Write of every row of both sides whether it stays, why not, its rank, and its scores."""
+    train = _rows(task, "train")
+    held_out = _rows(task, "eval")
+    chosen = select(train.scored, task.select, task.seed, train.groups)
+    is_scored = task.shards[0].scores is not None
+    eval_codes = outliers(held_out.scored, task.select) if is_scored else np.zeros(len(held_out.scored), np.int8)
+    columns = {
+        name: np.concatenate([ours, theirs])
+        for name, (ours, theirs) in zip(
+            _columns(), zip(_values(train, chosen, "train"), _eval_values(held_out, eval_codes), strict=True), strict=True
+        )
+    }
+    if not is_scored:
+        columns["familiarity"] = np.full(len(columns["shard"]), -1, np.int8)
+    write_columns(folder / SELECTION, columns, _schema())
+    facts = pool_facts(train.scored, chosen, train.groups, is_scored=is_scored)
+    counts = {"select/pool": len(train.scored), "select/kept": len(chosen.order), "select/control": len(chosen.control)}
+    return ShardResult(counts, {"facts": facts, "short": chosen.short})
+
+
+def _columns() -> list[str]:
+    return [field.name for field in _schema()]
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    fields = {
+        "side": pa.string(),
+        "shard": pa.int32(),
+        "index": pa.int64(),
+        "examples": pa.int32(),
+        "code": pa.int8(),
+        "rank": pa.int64(),
+        "in_control": pa.bool_(),
+        "familiarity": pa.int8(),
+        "flow_weight": pa.float64(),
+        "tokens": pa.int64(),
+        "trained_tokens": pa.int64(),
+        "sum_nll": pa.float64(),
+        "mean_nll": pa.float64(),
+        "perplexity": pa.float64(),
+    }
+    return pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
+
+
+def _values(rows: Rows, chosen: Selected, side: Side) -> list[Any]:
+    count = len(rows.scored)
+    rank = np.full(count, -1, np.int64)
+    rank[chosen.order] = np.arange(len(chosen.order))
+    in_control = np.zeros(count, bool)
+    in_control[chosen.control] = True
+    decided = [chosen.codes, rank, in_control, chosen.familiarity, chosen.flow_weight]
+    return [np.full(count, side, dtype=object), rows.shard, rows.index, rows.examples, *decided, *_scores(rows.scored)]
+
+
+def _eval_values(rows: Rows, codes: NDArray[np.int8]) -> list[Any]:
+    count = len(rows.scored)
+    decided = [codes, np.arange(count), np.zeros(count, bool), np.full(count, -1, np.int8), np.zeros(count)]
+    return [np.full(count, "eval", dtype=object), rows.shard, rows.index, rows.examples, *decided, *_scores(rows.scored)]
+
+
+def _scores(scored: Scored) -> list[Any]:
+    return [scored.tokens, scored.trained_tokens, scored.sum_nll, scored.mean_nll, perplexity(scored.mean_nll)]
+
+
+def _rows(task: SelectTask, side: Side) -> Rows:
+    """A side's rows of all shards: its examples' values summed by row."""
+    parts = [_shard_rows(shard, number, side, task.select.group_field) for number, shard in enumerate(task.shards)]
+    scored = Scored(*(np.concatenate([getattr(part.scored, name) for part in parts]) for name in Scored._fields))
+    merged = [np.concatenate([getattr(part, name) for part in parts]) for name in ("shard", "index", "examples")]
+    return Rows(scored, merged[0], merged[1], merged[2], _joined([part.groups for part in parts]))
+
+
+def _joined(parts: Sequence[Groups]) -> Groups:
+    names = list(dict.fromkeys(name for part in parts for name in part.names))
+    number = {name: place for place, name in enumerate(names)}
+    of = [np.array([number[name] for name in part.names], np.int32)[part.of] for part in parts]
+    return Groups(names, np.concatenate(of) if of else np.empty(0, np.int32))
+
+
+def _shard_rows(shard: Shard, number: int, side: Side, group_field: str | None) -> Rows:
+    import pyarrow.parquet as pq
+
+    examples = example_sizes(Path(shard.folder, f"{side}.arrow"))
+    starts = np.flatnonzero(examples["part"] == 0)
+    columns: dict[str, NDArray[Any]] = {"trained_tokens": examples["trained_tokens"], "tokens": examples["tokens"]}
+    names = ("sum_nll", "full_nll", "full_tokens", "predicted")
+    if shard.scores is None:
+        columns |= {name: np.full(len(examples["part"]), np.nan if "nll" in name else 0) for name in names}
+    else:
+        table = pq.read_table(Path(shard.scores, scores_file(side)), columns=list(names))
+        columns |= {name: table.column(name).to_numpy() for name in names}
+    sums = {name: np.add.reduceat(values, starts) if len(starts) else values[:0] for name, values in columns.items()}
+    scored = Scored(**{name: sums[name].astype(float if "nll" in name else np.int64) for name in Scored._fields})
+    counts = np.diff(np.append(starts, len(examples["part"]))).astype(np.int32)
+    groups = Groups([shard.source], np.zeros(len(starts), np.int32))
+    if group_field is not None:
+        groups = _groups_of(Path(shard.folder, f"{side}.parquet"), group_field)
+    return Rows(scored, np.full(len(starts), number, np.int32), np.arange(len(starts)), counts, groups)
+
+
+def _groups_of(path: Path, column: str) -> Groups:
+    """The values of a kept column, which is JSON: a text is its own name, any other value its JSON."""
+    import pyarrow.parquet as pq
+
+    values = pq.read_table(path, columns=[column]).column(column).to_pylist()
+    texts = [NO_GROUP if value is None else _named(value) for value in values]
+    names = list(dict.fromkeys(texts))
+    number = {name: place for place, name in enumerate(names)}
+    return Groups(names, np.array([number[text] for text in texts], np.int32))
+
+
+def _named(value: str) -> str:
+    decoded = msgspec.json.decode(value)
+    return decoded if isinstance(decoded, str) else value
+
+
+def example_sizes(path: Path) -> dict[str, NDArray[np.int64]]:
+    """Part, tokens and trained tokens of every example of a file."""
+    import pyarrow.compute as pc
+
+    parts: dict[str, list[NDArray[np.int64]]] = {"part": [], "tokens": [], "trained_tokens": []}
+    for batch in mapped(path):
+        parts["part"].append(batch.column("part").to_numpy())
+        parts["tokens"].append(pc.list_value_length(batch.column("input_ids")).to_numpy())
+        runs = pc.list_value_length(batch.column("run_ends")).to_numpy()
+        first = np.concatenate([[0], np.cumsum(runs)[:-1]]).astype(np.int64)
+        trained = run_sizes(batch) * (batch.column("run_weights").flatten().to_numpy() > 0)
+        parts["trained_tokens"].append(np.add.reduceat(trained, first))
+    return {name: np.concatenate([np.empty(0, np.int64), *found]) for name, found in parts.items()}
+
+
+def ranks(path: Path) -> NDArray[np.int64]:
+    """(training examples that stay,) each one's row's rank, in the order in which the examples are stored."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=["examples", "rank"], filters=[("side", "=", "train"), ("code", "=", 0)])
+    return np.repeat(table.column("rank").to_numpy(), table.column("examples").to_numpy())
+
+
+def nothing_left(result: ShardResult) -> str:
+    """What to say where every row left."""
+    left = ", ".join(f"{count:,} {code}" for code, count in result.extra["facts"]["left"].items())
+    return f"no row is left to select from: {left}"
+
+
+def warnings_of(result: ShardResult, options: Select) -> list[str]:
+    """What a person should know: budgets beyond what there is, and bounds that take away much of the pool."""
+    facts = result.extra["facts"]
+    lost = {code: count for code, count in facts["left"].items() if code != CODES[NOT_SELECTED]}
+    found = []
+    if sum(lost.values()) > MANY_OUTLIERS * facts["pool"]["rows"]:
+        listed = ", ".join(f"{count:,} {code}" for code, count in lost.items())
+        found.append(
+            f"select: {sum(lost.values()):,} of {facts['pool']['rows']:,} rows lie outside the bounds ({listed}); "
+            "for data far from what the model knows: --select.max_perplexity 0"
+        )
+    return found + _shortfalls(result, options)
+
+
+def _shortfalls(result: ShardResult, options: Select) -> list[str]:
+    unit = "rows" if options.tokens is None else "trained tokens"
+    return [
+        f"select: the budget of {name!r} is {lacking:,} {unit} more than there are; all are taken"
+        if name != ALL
+        else f"select: the budget is {lacking:,} {unit} more than there are; all are taken"
+        for name, lacking in result.extra["short"].items()
+    ]
+
+
+__all__ = ["CODES", "FAMILIARITY", "SELECTION", "SelectTask", "Shard", "ranks", "run_shard", "step_of"]

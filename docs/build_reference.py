@@ -23,6 +23,7 @@ STAGES = {
     "render": "The model's template cannot say the row.",
     "tokenize": "The row gives no example.",
     "fit": "The example does not fit.",
+    "select": "The row is sound, and others were chosen; these are counted as `unselected`.",
 }
 """Stage → what its codes have in common, in the order of the line."""
 

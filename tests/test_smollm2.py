@@ -2,11 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
+from turnmill import smollm2
 from turnmill.models import open_model
-from turnmill.options import Model
+from turnmill.options import Model, Score
+from turnmill.scorers import ToScore
+from turnmill.scorers.hf import open_hf
 
 
 @pytest.fixture(scope="module")
@@ -45,3 +49,30 @@ def test_the_model_is_known_by_its_name(write) -> None:
     assert model.context_tokens == 8192
     assert model.special_tokens["bos_token"] == "<|im_start|>"
     assert all(token.special for token in model.added_tokens)
+
+
+@pytest.mark.slow
+def test_the_weights_are_those_that_transformers_reads_from_the_gguf():
+    import torch
+    from safetensors.torch import load_file
+    from transformers import AutoModelForCausalLM
+
+    ours = load_file(smollm2.weights_directory() / "model.safetensors")
+    model = AutoModelForCausalLM.from_pretrained(
+        smollm2.model_directory(), gguf_file=smollm2.GGUF_FILE, dtype=torch.float32
+    )
+    theirs = {name: value for name, value in model.state_dict().items() if name != "lm_head.weight"}
+    assert ours.keys() == theirs.keys()
+    assert all(torch.equal(ours[name], theirs[name].to(torch.bfloat16)) for name in ours)
+
+
+@pytest.mark.slow
+def test_the_model_knows_a_capital():
+    text = "<|im_start|>user\nWhat is the capital of France?<|im_end|>\n<|im_start|>assistant\n"
+    answer = "The capital of France is Paris.<|im_end|>"
+    tokenizer = Tokenizer.from_file(str(smollm2.model_directory() / "tokenizer.json"))
+    before, after = (tokenizer.encode(part, add_special_tokens=False).ids for part in (text, answer))
+    wanted = np.array([False] * len(before) + [True] * len(after))
+    scorer = open_hf(Score(threads=1), smollm2.weights_directory(), 0)
+    ((_, nll),) = scorer.nll([ToScore(np.array([*before, *after], np.int32), wanted)])
+    assert np.exp(nll.mean()) < 1.5

@@ -39,7 +39,9 @@ class Scored(NamedTuple):
     predicted: NDArray[np.int64]
     """Trained tokens that something stands before: what `sum_nll` sums."""
 
-    def __len__(self) -> int:
+    @property
+    def rows(self) -> int:
+        """How many there are."""
         return len(self.tokens)
 
     @property
@@ -102,7 +104,7 @@ def require_usable(options: Select) -> None:
 
 
 def perplexity(mean_nll: NDArray[np.float64]) -> NDArray[np.float64]:
-    """exp of nats a token, of at most 700 nats: a perplexity is finite where its NLL is."""
+    """Exp of nats a token, of at most 700 nats: a perplexity is finite where its NLL is."""
     return np.where(np.isfinite(mean_nll), np.exp(np.minimum(mean_nll, 700.0)), np.inf)
 
 
@@ -112,10 +114,11 @@ def familiarity(values: NDArray[np.float64]) -> NDArray[np.int8]:
     At or below the lower quartile a row is familiar, at or above the upper one unfamiliar; where both are the same
     number all are familiar.
     """
-    finite = np.sort(values[np.isfinite(values)])
+    finite = values[np.isfinite(values)]
     buckets = np.full(len(values), UNFAMILIAR, dtype=np.int8)
     if len(finite):
-        low, high = finite[len(finite) // 4], finite[len(finite) * 3 // 4]
+        places = [len(finite) // 4, len(finite) * 3 // 4]
+        low, high = np.partition(finite, places)[places]
         buckets[values < high] = TYPICAL
         buckets[values <= low] = FAMILIAR
     return buckets
@@ -146,22 +149,26 @@ def select(scored: Scored, options: Select, seed: int, groups: Groups | None = N
     Raises:
         UsageError: quotas of groups that no row is in, or scores that are not there.
     """
+    mean_nll = scored.mean_nll
     is_scored = not np.isnan(scored.sum_nll).all()
-    if not is_scored and needs_scores(options) and len(scored):
+    if not is_scored and needs_scores(options) and scored.rows:
         raise UsageError(f"strategy {options.strategy!r} needs scores", next_step="--score.on true")
-    values = perplexity(scored.mean_nll)
+    values = perplexity(mean_nll)
     buckets = familiarity(values)
-    codes = outliers(scored, options) if is_scored else np.zeros(len(scored), dtype=np.int8)
+    codes = outliers(scored, options) if is_scored else np.zeros(scored.rows, dtype=np.int8)
     staying = np.flatnonzero(codes == 0).astype(np.int64)
-    pool = Pool(_cost(scored, options)[staying], values[staying], scored.mean_nll[staying], buckets[staying])
+    pool = Pool(_cost(scored, options), values, mean_nll, buckets)
+    pool = pool if len(staying) == pool.rows else pool.part(staying)
     own = Groups(groups.names, groups.of[staying]) if groups is not None and options.quotas else None
     parts, short = _budgets(pool, options, own)
     order = np.concatenate([_chosen(pool, part, options.strategy, seed) for part in parts])
     if options.strategy == ORDERED:
         order = order[np.argsort(pool.perplexity[order], kind="stable")]
     control = _control(pool, parts, options, seed)
-    codes[np.setdiff1d(staying, staying[order])] = NOT_SELECTED
-    return Selected(staying[order], staying[control], codes, buckets, flow_weights(scored.mean_nll), short)
+    leaving = codes == 0
+    leaving[staying[order]] = False
+    codes[leaving] = NOT_SELECTED
+    return Selected(staying[order], staying[control], codes, buckets, flow_weights(mean_nll), short)
 
 
 def flow_weights(mean_nll: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -181,12 +188,12 @@ class _Part(NamedTuple):
 
 
 def _cost(scored: Scored, options: Select) -> NDArray[np.int64]:
-    return np.ones(len(scored), dtype=np.int64) if options.tokens is None else scored.trained_tokens
+    return np.ones(scored.rows, dtype=np.int64) if options.tokens is None else scored.trained_tokens
 
 
 def _budgets(pool: Pool, options: Select, groups: Groups | None) -> tuple[list[_Part], dict[str, int]]:
     """The pool cut into parts with their budgets, and what budgets ask for beyond what there is."""
-    everything = np.arange(len(pool), dtype=np.int64)
+    everything = np.arange(pool.rows, dtype=np.int64)
     budget = options.rows if options.tokens is None else options.tokens
     if budget is None:
         return [_Part(everything, None)], {}
@@ -219,7 +226,7 @@ def _chosen(pool: Pool, part: _Part, name: str, seed: int) -> Rows:
     """Rows of the pool that the strategy takes of a part; all in their order where the budget pays for all."""
     if _takes_all(pool, part):
         return part.rows
-    own = Pool(*(values[part.rows] for values in pool))
+    own = pool.part(part.rows)
     return part.rows[strategies.get(name)(own, part.budget or 0, np.random.default_rng(seed))]
 
 
@@ -235,7 +242,7 @@ def _control(pool: Pool, parts: Sequence[_Part], options: Select, seed: int) -> 
         return np.empty(0, np.int64)
     drawn = []
     for part in parts:
-        own = Pool(*(values[part.rows] for values in pool))
+        own = pool.part(part.rows)
         budget = int(own.cost.sum()) if part.budget is None else part.budget
         drawn.append(part.rows[random(own, budget, np.random.default_rng([seed, CONTROL]))])
     return np.concatenate(drawn)

@@ -62,7 +62,9 @@ def _build_weights(directory: Path) -> None:
     source = model_directory()
     for path in source.glob("*.json"):
         shutil.copy2(path, directory)
-    shutil.copy2(Path(__file__).parent / "rendering" / "templates" / f"{TEMPLATE}.jinja", directory / "chat_template.jinja")
+    shutil.copy2(
+        Path(__file__).parent / "rendering" / "templates" / f"{TEMPLATE}.jinja", directory / "chat_template.jinja"
+    )
     write_weights(GGUFReader(source / GGUF_FILE), directory / "model.safetensors")
 
 

@@ -10,9 +10,10 @@ import pytest
 import turnmill
 from turnmill.codes import CODES
 
-STAGES = {"read", "convert", "check", "filter", "dedup", "render", "tokenize", "fit"}
+STAGES = {"read", "convert", "check", "filter", "dedup", "render", "tokenize", "fit", "select"}
 SOURCE = Path(turnmill.__file__).parent
-OWN = ("dialects", "contract", "filters", "dedup.py", "split.py")
+OWN = ("dialects", "contract", "filters", "dedup.py", "split.py", "selection.py")
+RAISED_BY_CRAFT = ("convert", "check", "dedup", "select")
 KINDS = ("not-json", "duplicate-key", "non-finite")
 """Ends of `tool-arguments-…`, which one line composes."""
 
@@ -32,7 +33,7 @@ def test_every_raised_code_is_documented():
     assert raised <= set(CODES)
 
 
-@pytest.mark.parametrize("code", sorted(code for code in CODES if CODES[code].stage in ("convert", "check", "dedup")))
+@pytest.mark.parametrize("code", sorted(code for code in CODES if CODES[code].stage in RAISED_BY_CRAFT))
 def test_every_documented_code_is_raised(code):
     ending = next((kind for kind in KINDS if code == f"tool-arguments-{kind}"), code)
     assert f'"{ending}"' in source_text()

@@ -71,4 +71,40 @@ LEAVING: dict[str, Code] = {
         "one conversation, recorded twice at different lengths",
         "Nothing, or take `first-exchange` out of `dedup.by`; put the source with the longer rows first.",
     ),
+    "score-not-finite": Code(
+        "select",
+        "The scoring model gives the row no finite number.",
+        "a row longer than the model's context; a model whose half-precision weights overflow",
+        "Look at `scores/`, which has the reason; another `score.dtype` may do.",
+    ),
+    "perplexity-too-low": Code(
+        "select",
+        "The scoring model predicts the row nearly word by word.",
+        "an answer that repeats the question, under `select.min_perplexity: 1.5`",
+        "Nothing, or lower `select.min_perplexity`.",
+    ),
+    "perplexity-too-high": Code(
+        "select",
+        "The row is far from anything the scoring model expects.",
+        "random letters, or a language the model never saw, under `select.max_perplexity: 500`",
+        "Nothing; for data of a new domain `select.max_perplexity: 0` keeps such rows.",
+    ),
+    "too-few-tokens": Code(
+        "select",
+        "The rendered row has fewer tokens than `select.min_tokens`.",
+        "a row of 8 tokens, template included",
+        "Nothing, or lower the bound.",
+    ),
+    "too-many-tokens": Code(
+        "select",
+        "The rendered row has more tokens than `select.max_tokens`.",
+        "a row of 40,000 tokens",
+        "Nothing, or raise the bound.",
+    ),
+    "not-selected": Code(
+        "select",
+        "The budget went to other rows.",
+        "`select.rows: 1000` of a pool of 5,000",
+        "Nothing, or raise the budget.",
+    ),
 }

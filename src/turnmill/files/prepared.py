@@ -22,7 +22,8 @@ from turnmill.rendered import Example
 if TYPE_CHECKING:
     from datasets import Dataset  # type: ignore[import-not-found]  # an extra that a user may have
 
-Side = Literal["train", "eval"]
+Side = Literal["train", "eval", "control"]
+"""`control`: a random choice of the same size beside a selection."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,11 +159,11 @@ class _Index:
 
         wanted = np.array(keys, dtype="S16")
         places = np.searchsorted(self._keys, wanted, sorter=self._order)
-        for key, place in zip(keys, places.tolist(), strict=True):
-            if place < len(self._order):
-                number = self._order[place]
-                if self._keys[number] == np.bytes_(key):
-                    yield key, int(self._table[number]), int(self._row[number])
+        inside = np.minimum(places, len(self._order) - 1)
+        numbers = self._order[inside] if len(self._order) else np.zeros(0, np.int64)
+        for asked in np.flatnonzero(self._keys[numbers] == wanted).tolist() if len(numbers) else ():
+            number = numbers[asked]
+            yield keys[asked], int(self._table[number]), int(self._row[number])
 
 
 @cache

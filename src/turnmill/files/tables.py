@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -125,7 +125,7 @@ def group_ranges(path: Path, most_rows: int) -> list[GroupRange]:
     return ranges
 
 
-def write_columns(path: Path, columns: dict[str, Iterable[Any]], schema: pa.Schema) -> None:
+def write_columns(path: Path, columns: Mapping[str, Iterable[Any]], schema: pa.Schema) -> None:
     """A small Parquet file from whole columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq

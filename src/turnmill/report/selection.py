@@ -20,7 +20,7 @@ def pool_facts(scored: Scored, chosen: Selected, groups: Groups, *, is_scored: b
         groups: of its rows.
         is_scored: whether perplexities are known.
     """
-    everything = np.arange(len(scored))
+    everything = np.arange(scored.rows)
     facts: dict[str, Json] = {
         "left": {CODES[code]: int(count) for code, count in enumerate(np.bincount(chosen.codes)) if code and count}
     }
@@ -53,11 +53,11 @@ def _sizes(scored: Scored, chosen: Selected, rows: NDArray[np.int64], *, is_scor
     if is_scored:
         counts = np.bincount(chosen.familiarity[rows], minlength=len(FAMILIARITY)).tolist()
         sizes["familiarity"] = dict(zip(FAMILIARITY, counts, strict=True))
-        sizes["perplexity"] = _distribution(perplexity(scored.mean_nll[rows]))
+        sizes["perplexity"] = distribution(perplexity(scored.mean_nll[rows]))
     return sizes
 
 
-def _distribution(values: NDArray[np.float64]) -> dict[str, float]:
+def distribution(values: NDArray[np.float64]) -> dict[str, float]:
     """Least, quartiles, greatest and mean of the finite values; empty where there are none."""
     finite = values[np.isfinite(values)]
     if not len(finite):

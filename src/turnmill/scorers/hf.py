@@ -217,13 +217,14 @@ def _loaded(directory: Path, device: str, dtype: str, threads: int | None) -> An
     """
     import torch
     import transformers
+    from safetensors import SafetensorError
 
     if threads is not None:
         torch.set_num_threads(threads)
-    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # theirs
     try:
-        model = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=getattr(torch, dtype))
+        model: Any = transformers.AutoModelForCausalLM.from_pretrained(directory, dtype=getattr(torch, dtype))
         return model.to(device).eval()
-    except (OSError, ValueError, RuntimeError) as problem:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as problem:
         what = f"cannot load the model in {directory}: {str(problem).splitlines()[0]}"
         raise UsageError(what, next_step=f"ls {shell_word(directory)}") from problem

@@ -43,7 +43,9 @@ class Ngram:
         pairs = np.concatenate([[-1], ids[:-1] * self._vocabulary + ids[1:]])
         context = np.concatenate([[0], _earlier(ids[:-1])])
         bigram = (_earlier(pairs) + unigram) / (context + 1)
-        return -np.log(UNIGRAM_SHARE * unigram + (1 - UNIGRAM_SHARE) * bigram)
+        mixed: NDArray[np.float64] = UNIGRAM_SHARE * unigram + (1 - UNIGRAM_SHARE) * bigram
+        nats: NDArray[np.float64] = -np.log(mixed)
+        return nats
 
 
 def _earlier(values: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -34,8 +34,14 @@ class Pool(NamedTuple):
     familiarity: NDArray[np.int8]
     """(rows,) index in `FAMILIARITY`, of the whole scored pool."""
 
-    def __len__(self) -> int:
+    @property
+    def rows(self) -> int:
+        """How many there are."""
         return len(self.cost)
+
+    def part(self, rows: Rows) -> Pool:
+        """Those rows alone, in that order."""
+        return Pool(self.cost[rows], self.perplexity[rows], self.mean_nll[rows], self.familiarity[rows])
 
 
 Strategy = Callable[[Pool, int, np.random.Generator], Rows]
@@ -50,8 +56,9 @@ SCORELESS = frozenset({"random"})
 
 def prefix(rows: Rows, pool: Pool, budget: int) -> Rows:
     """The first of the rows, as many as the budget pays for: it ends before the row that would go beyond."""
-    spent = np.cumsum(pool.cost[rows])
-    return rows[: int(np.searchsorted(spent, budget, side="right"))]
+    affordable = rows[: max(budget, 0)]  # no row costs less than 1
+    spent = np.cumsum(pool.cost[affordable])
+    return affordable[: int(np.searchsorted(spent, budget, side="right"))]
 
 
 def shuffled(rows: Rows, random: np.random.Generator) -> Rows:
@@ -67,7 +74,7 @@ def in_bucket(pool: Pool, bucket: int) -> Rows:
 def backfilled(chosen: list[Rows], pool: Pool, budget: int, random: np.random.Generator) -> Rows:
     """What was chosen, and further rows of the typical, familiar and unfamiliar buckets, while the budget pays."""
     taken = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
-    is_taken = np.zeros(len(pool), dtype=bool)
+    is_taken = np.zeros(pool.rows, dtype=bool)
     is_taken[taken] = True
     for bucket in (TYPICAL, FAMILIAR, UNFAMILIAR):
         left = budget - int(pool.cost[taken].sum())

@@ -8,7 +8,16 @@ from fractions import Fraction
 import numpy as np
 
 from turnmill.strategies import (
-    FAMILIAR, TYPICAL, UNFAMILIAR, Pool, Rows, backfilled, in_bucket, prefix, shuffled, strategy,
+    FAMILIAR,
+    TYPICAL,
+    UNFAMILIAR,
+    Pool,
+    Rows,
+    backfilled,
+    in_bucket,
+    prefix,
+    shuffled,
+    strategy,
 )  # fmt: skip
 
 SHARES = (
@@ -34,7 +43,7 @@ def amounts(budget: int, rows: float) -> tuple[int, int, int, int]:
 @strategy("optimal")
 def optimal(pool: Pool, budget: int, draw: np.random.Generator) -> Rows:
     """Drawn from each bucket by the shares, and of the unfamiliar bucket's end the highest perplexities."""
-    if not len(pool):
+    if not pool.rows:
         return np.empty(0, np.int64)
     familiar, typical, unfamiliar, most = amounts(budget, budget / pool.cost.mean())
     hardest = in_bucket(pool, UNFAMILIAR)

@@ -10,4 +10,4 @@ from turnmill.strategies import Pool, Rows, prefix, shuffled, strategy
 @strategy("random")
 def random(pool: Pool, budget: int, draw: np.random.Generator) -> Rows:
     """A drawn order, as far as the budget goes."""
-    return prefix(shuffled(np.arange(len(pool), dtype=np.int64), draw), pool, budget)
+    return prefix(shuffled(np.arange(pool.rows, dtype=np.int64), draw), pool, budget)

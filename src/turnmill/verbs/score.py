@@ -15,7 +15,6 @@ import xxhash
 from numpy.typing import NDArray
 
 from turnmill import smollm2
-from turnmill.conversation import Json
 from turnmill.errors import HealthError, UsageError
 from turnmill.files.examples import Examples
 from turnmill.files.scores import Entry, ExampleScore, ScoreCache, schema, to_table
@@ -221,7 +220,8 @@ def score_of(row: dict[str, Any], entry: Entry) -> ExampleScore:
 
 
 def _sums(groups: NDArray[np.int64], values: NDArray[Any], count: int) -> NDArray[np.float64]:
-    return np.bincount(groups, weights=values, minlength=count)
+    sums: NDArray[np.float64] = np.bincount(groups, weights=values, minlength=count).astype(np.float64)
+    return sums
 
 
 def check_scored(source: str, results: Sequence[ShardResult]) -> None:

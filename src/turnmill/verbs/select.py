@@ -17,7 +17,19 @@ from turnmill.files.examples import mapped, run_sizes
 from turnmill.files.tables import write_columns
 from turnmill.options import Select
 from turnmill.report.selection import pool_facts
-from turnmill.selection import ALL, CODES, FAMILIARITY, NOT_SELECTED, Groups, Scored, Selected, needs_scores, outliers, perplexity, select
+from turnmill.selection import (
+    ALL,
+    CODES,
+    FAMILIARITY,
+    NOT_SELECTED,
+    Groups,
+    Scored,
+    Selected,
+    needs_scores,
+    outliers,
+    perplexity,
+    select,
+)
 from turnmill.selection import require_usable as require_usable_selection
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
@@ -33,6 +45,8 @@ VERSION = 1
 SELECTION = "selection.parquet"
 MANY_OUTLIERS = 0.2
 """Share of the pool."""
+UNKNOWN = -1
+"""Familiarity of a row that was not in the scored pool."""
 NO_GROUP = "<none>"
 """Group of the rows whose column is empty."""
 
@@ -89,8 +103,8 @@ class Rows(NamedTuple):
 
     scored: Scored
     shard: NDArray[np.int32]
-    index: NDArray[np.int64]
-    """Number of the row in its shard's file of that side."""
+    number: NDArray[np.int64]
+    """Of the row in its shard's file of that side."""
     examples: NDArray[np.int32]
     """Training examples of the row."""
     groups: Groups
@@ -102,23 +116,15 @@ def run_shard(task: SelectTask, folder: Path) -> ShardResult:
     held_out = _rows(task, "eval")
     chosen = select(train.scored, task.select, task.seed, train.groups)
     is_scored = task.shards[0].scores is not None
-    eval_codes = outliers(held_out.scored, task.select) if is_scored else np.zeros(len(held_out.scored), np.int8)
+    eval_codes = outliers(held_out.scored, task.select) if is_scored else np.zeros(held_out.scored.rows, np.int8)
+    sides = zip(_values(train, chosen, is_scored=is_scored), _eval_values(held_out, eval_codes), strict=True)
     columns = {
-        name: np.concatenate([ours, theirs])
-        for name, (ours, theirs) in zip(
-            _columns(), zip(_values(train, chosen, "train"), _eval_values(held_out, eval_codes), strict=True), strict=True
-        )
+        field.name: np.concatenate([ours, theirs]) for field, (ours, theirs) in zip(_schema(), sides, strict=True)
     }
-    if not is_scored:
-        columns["familiarity"] = np.full(len(columns["shard"]), -1, np.int8)
     write_columns(folder / SELECTION, columns, _schema())
     facts = pool_facts(train.scored, chosen, train.groups, is_scored=is_scored)
-    counts = {"select/pool": len(train.scored), "select/kept": len(chosen.order), "select/control": len(chosen.control)}
+    counts = {"select/pool": train.scored.rows, "select/kept": len(chosen.order), "select/control": len(chosen.control)}
     return ShardResult(counts, {"facts": facts, "short": chosen.short})
-
-
-def _columns() -> list[str]:
-    return [field.name for field in _schema()]
 
 
 def _schema() -> pa.Schema:
@@ -127,7 +133,7 @@ def _schema() -> pa.Schema:
     fields = {
         "side": pa.string(),
         "shard": pa.int32(),
-        "index": pa.int64(),
+        "number": pa.int64(),
         "examples": pa.int32(),
         "code": pa.int8(),
         "rank": pa.int64(),
@@ -143,20 +149,25 @@ def _schema() -> pa.Schema:
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
 
 
-def _values(rows: Rows, chosen: Selected, side: Side) -> list[Any]:
-    count = len(rows.scored)
+def _values(rows: Rows, chosen: Selected, *, is_scored: bool) -> list[Any]:
+    count = rows.scored.rows
     rank = np.full(count, -1, np.int64)
     rank[chosen.order] = np.arange(len(chosen.order))
     in_control = np.zeros(count, bool)
     in_control[chosen.control] = True
-    decided = [chosen.codes, rank, in_control, chosen.familiarity, chosen.flow_weight]
-    return [np.full(count, side, dtype=object), rows.shard, rows.index, rows.examples, *decided, *_scores(rows.scored)]
+    familiarity = chosen.familiarity if is_scored else np.full(count, UNKNOWN, np.int8)
+    decided = [chosen.codes, rank, in_control, familiarity, chosen.flow_weight]
+    return [np.full(count, "train", dtype=object), *_places(rows), *decided, *_scores(rows.scored)]
 
 
 def _eval_values(rows: Rows, codes: NDArray[np.int8]) -> list[Any]:
-    count = len(rows.scored)
-    decided = [codes, np.arange(count), np.zeros(count, bool), np.full(count, -1, np.int8), np.zeros(count)]
-    return [np.full(count, "eval", dtype=object), rows.shard, rows.index, rows.examples, *decided, *_scores(rows.scored)]
+    count = rows.scored.rows
+    decided = [codes, np.arange(count), np.zeros(count, bool), np.full(count, UNKNOWN, np.int8), np.zeros(count)]
+    return [np.full(count, "eval", dtype=object), *_places(rows), *decided, *_scores(rows.scored)]
+
+
+def _places(rows: Rows) -> list[Any]:
+    return [rows.shard, rows.number, rows.examples]
 
 
 def _scores(scored: Scored) -> list[Any]:
@@ -167,7 +178,7 @@ def _rows(task: SelectTask, side: Side) -> Rows:
     """A side's rows of all shards: its examples' values summed by row."""
     parts = [_shard_rows(shard, number, side, task.select.group_field) for number, shard in enumerate(task.shards)]
     scored = Scored(*(np.concatenate([getattr(part.scored, name) for part in parts]) for name in Scored._fields))
-    merged = [np.concatenate([getattr(part, name) for part in parts]) for name in ("shard", "index", "examples")]
+    merged = [np.concatenate([getattr(part, name) for part in parts]) for name in ("shard", "number", "examples")]
     return Rows(scored, merged[0], merged[1], merged[2], _joined([part.groups for part in parts]))
 
 

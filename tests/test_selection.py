@@ -204,8 +204,6 @@ def test_an_empty_pool_gives_nothing():
     ("options", "said"),
     [
         ({"rows": 5, "tokens": 5}, "expected one budget"),
-        ({"rows": 0}, "at least 1"),
-        ({"tokens": -3}, "at least 1"),
         ({"quotas": {"a": 1.0}}, "none is given"),
         ({"rows": 5, "quotas": {"a": 0.0}}, "one is positive"),
         ({"rows": 5, "quotas": {"a": 1.0, "b": -1.0}}, "none is negative"),

@@ -111,6 +111,16 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "split.fraction": (0, 1),
     "split.rows": (0, inf),
     "fit.max_tokens": (1, inf),
+    "score.max_batch_tokens": (1, inf),
+    "score.threads": (1, inf),
+    "score.concurrency": (1, inf),
+    "score.timeout_s": (0.001, inf),
+    "select.rows": (1, inf),
+    "select.tokens": (1, inf),
+    "select.min_perplexity": (0, inf),
+    "select.max_perplexity": (0, inf),
+    "select.min_tokens": (0, inf),
+    "select.max_tokens": (1, inf),
 }
 """Least and greatest value of the fields that have one."""
 

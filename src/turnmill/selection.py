@@ -90,9 +90,6 @@ def require_usable(options: Select) -> None:
     strategies.get(options.strategy)
     if options.rows is not None and options.tokens is not None:
         raise UsageError("select.rows and select.tokens are both given; expected one budget", next_step="--select.rows")
-    for name, value in (("rows", options.rows), ("tokens", options.tokens)):
-        if value is not None and value < 1:
-            raise UsageError(f"select.{name} is {value}; expected at least 1", next_step=f"--select.{name} 1000")
     if options.quotas and options.rows is None and options.tokens is None:
         raise UsageError("select.quotas share out a budget, and none is given", next_step="--select.rows 1000")
     shares = options.quotas.values()

@@ -162,7 +162,6 @@ def test_several_sources_are_one_pool(prepare, chats):
         (["--select.rows", "5", "--select.tokens", "5"], 2, "expected one budget"),
         (["--select.rows", "5", "--select.quotas", "{x: 1}"], 2, "unknown group of select.quotas"),
         (["--select.rows", "5", "--select.group_field", "topic"], 2, "a column that read.keep_columns names"),
-        (["--select.perplexity_of", "full", "--score.on", "true"], 2, "only trained tokens are scored"),
         (["--score.on", "true", "--score.scorer", "gpt"], 2, "unknown scorer"),
         ([*SCORED, "--select.min_perplexity", "1e9"], 3, "no row is left to select from"),
     ],
@@ -181,7 +180,7 @@ def test_a_control_is_asked_for_where_there_is_none(prepare, rows, capsys):
 
 
 def test_every_example_has_its_scores(prepare, rows):
-    published = prepare(rows, *SCORED, "--score.full", "true")
+    published = prepare(rows, *SCORED, "--select.perplexity_of", "full")
     scores = published.table("scores")
     assert [row["row_id"] for row in scores] == [example["row_id"] for example in published.examples()]
     assert all(np.isclose(sum(row["turn_nll"]), row["sum_nll"]) for row in scores)

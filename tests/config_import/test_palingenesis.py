@@ -23,6 +23,15 @@ GIVEN = {
     "data.turn_scaling": ("last_heavy", "last-heavy"),
     "data.max_seq_length": ("2048", 2048),
     "data.packing": (True, True),
+    "preprocess.enabled": (True, True),
+    "preprocess.max_batch_tokens": (4096, 4096),
+    "preprocess.strategy": ("medium_focus", "medium-focus"),
+    "preprocess.budget": (500, 500),
+    "preprocess.min_ppl": (2, 2.0),
+    "preprocess.max_ppl": (-1, 0.0),
+    "preprocess.filter_score": ("full", "full"),
+    "preprocess.group_field": ("topic", "topic"),
+    "preprocess.max_samples": (50, 50),
 }
 """Their key → a value there, and the value of our field."""
 

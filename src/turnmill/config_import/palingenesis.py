@@ -32,6 +32,19 @@ def _scaling(value: Any) -> str:
     return str(value).replace("_", "-")
 
 
+def _strategy(value: Any) -> str:
+    return str(value).replace("_", "-")
+
+
+def _budget(value: Any) -> int | None:
+    """Theirs is 0 where there is none."""
+    return None if value is None or int(value) <= 0 else int(value)
+
+
+def _perplexity_of(value: Any) -> str:
+    return "full" if value == "full" else "trained"
+
+
 def _think_tags(value: Any) -> Any:
     """Our list of openers for their pair of delimiters, None for the default."""
     if value is None:
@@ -71,6 +84,15 @@ KEYS = (
     OldKey("data.turn_scaling", "loss.scaling", "uniform", "uniform", _scaling),
     OldKey("data.max_seq_length", "fit.max_tokens", 8192, None, int),
     OldKey("data.packing", "pack.on", False, True, _switch),
+    OldKey("preprocess.enabled", "score.on", False, False, _switch),
+    OldKey("preprocess.max_batch_tokens", "score.max_batch_tokens", None, None, _as_is),
+    OldKey("preprocess.strategy", "select.strategy", "random", "random", _strategy),
+    OldKey("preprocess.budget", "select.rows", None, None, _budget),
+    OldKey("preprocess.min_ppl", "select.min_perplexity", 1.5, 1.5, float),
+    OldKey("preprocess.max_ppl", "select.max_perplexity", 500.0, 500.0, lambda value: max(0.0, float(value))),
+    OldKey("preprocess.filter_score", "select.perplexity_of", "response", "trained", _perplexity_of),
+    OldKey("preprocess.group_field", "select.group_field", None, None, lambda value: value or None),
+    OldKey("preprocess.max_samples", "limit", None, None, _budget),
 )
 """Of the whole run, in the order of our sections."""
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 LOGITS_AT_ONCE = 1 << 26
 """Numbers in a chunk of logits: positions times vocabulary."""
+BATCH_TOKENS = {"cpu": 512, "cuda": 16_384}
+"""Tokens of a batch by kind of device: a CPU thread computes no faster with more, and its caches overflow."""
 PROBE_IDS = (1, 2, 3, 5, 8, 13, 21, 34)
 PROBE_TOLERANCE = 1e-3
 """How far the logits of the head alone may lie from those of the whole model, of values of about 10."""
@@ -206,7 +208,8 @@ def open_hf(options: Score, directory: Path | None, vocabulary: int) -> HfScorer
     identity: dict[str, Json] = {
         "scorer": "hf", "version": 1, "weights": weights_digest(directory), "dtype": dtype,
     }  # fmt: skip
-    return HfScorer(partial(_loaded, directory, device, dtype, options.threads), options.max_batch_tokens, identity)
+    most = options.max_batch_tokens or BATCH_TOKENS.get(device.partition(":")[0], BATCH_TOKENS["cuda"])
+    return HfScorer(partial(_loaded, directory, device, dtype, options.threads), most, identity)
 
 
 def _loaded(directory: Path, device: str, dtype: str, threads: int | None) -> Any:

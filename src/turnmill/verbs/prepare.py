@@ -142,7 +142,7 @@ def plan_of(config: Config) -> Plan:
         split.require_usable(config.of(source).split, check.kept_columns(config.read))
     select.require_usable(config, check.kept_columns(config.read))
     if score.is_on(config):
-        score.scorer_of(config.score, config.model)
+        score.scorer_of(score.options_of(config), config.model)
     return Plan(config, opened, model, max_tokens, recipes)
 
 
@@ -319,11 +319,12 @@ def _tokenize(builder: _Builder, plan: Plan, name: str, checked: Built, sided: B
 
 def _score(builder: _Builder, plan: Plan, name: str, tokenized: Built) -> Built:
     config = plan.config
-    step = score.step_of(tokenized.step, config.score, score.scorer_of(config.score, config.model))
+    options = score.options_of(config)
+    step = score.step_of(tokenized.step, options, score.scorer_of(options, config.model))
     tasks = [
         score.ScoreTask(
             {side: str(folder / f"{side}.arrow") for side in tokenize.SIDES},
-            config.score,
+            options,
             config.model,
             str(builder.cache / "scores"),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -240,6 +241,12 @@ def check_scored(source: str, results: Sequence[ShardResult]) -> None:
         raise HealthError(
             f"source {source!r}: none of {examples:,} examples has a score ({why})", next_step="--score.dtype float32"
         )
+
+
+def options_of(config: Config) -> Score:
+    """The `score` section; all tokens are scored where a bound of `select` holds for them."""
+    full = config.score.full or config.select.perplexity_of == "full"
+    return dataclasses.replace(config.score, full=full)
 
 
 def is_on(config: Config) -> bool:

@@ -78,18 +78,13 @@ def require_usable(config: Config, kept_columns: Sequence[str]) -> None:
     """Refuse a selection that cannot be made, before any row is read.
 
     Raises:
-        UsageError: as `turnmill.selection.require_usable`; groups by a column that is not kept; or bounds on a
-            perplexity that nobody computes.
+        UsageError: as `turnmill.selection.require_usable`, or groups by a column that is not kept.
     """
     options = config.select
     require_usable_selection(options)
     if options.group_field is not None and options.group_field not in kept_columns:
         what = f"select.group_field is {quote(options.group_field)}; expected a column that read.keep_columns names"
         raise UsageError(what, next_step=f"--read.keep_columns {shell_word(f'[{options.group_field}]')}")
-    if options.perplexity_of == "full" and not config.score.full:
-        raise UsageError(
-            "select.perplexity_of is 'full', but only trained tokens are scored", next_step="--score.full true"
-        )
 
 
 def step_of(inputs: Sequence[Step], options: Select, seed: int) -> Step:

@@ -73,6 +73,8 @@ class Config(BaseModel):
     """How well a model already knows each row."""
     select: options.Select = options.Select()
     """Which rows a model learns from."""
+    mix: options.Mix = options.Mix()
+    """How much of each source an epoch has."""
     pack: options.Pack = options.Pack()
     """How examples are laid into rows of `fit.max_tokens`."""
 
@@ -115,6 +117,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "score.threads": (1, inf),
     "score.concurrency": (1, inf),
     "score.timeout_s": (0.001, inf),
+    "mix.max_passes": (0, inf),
+    "mix.epochs": (1, inf),
     "select.rows": (1, inf),
     "select.tokens": (1, inf),
     "select.min_perplexity": (0, inf),

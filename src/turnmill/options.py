@@ -80,6 +80,8 @@ class Source:
     """Files, directories, globs or `-`."""
     dialect: str = "auto"
     """How its records say a chat (`turnmill list dialects`); `auto` looks at a sample of each file."""
+    weight: float | None = None
+    """Share of an epoch, beside the other sources' (`mix`); not given: its share of all examples."""
     mode: Literal["chat", "text"] | None = None
     """`text`: its rows are raw texts (dialect `text`), trained on whole and without a template; `chat`: a file of raw
     texts is refused. Not given: its dialect says it."""
@@ -325,6 +327,20 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
+class Mix:
+    """How much of each source an epoch has; with no `sources[].weight` every example once."""
+
+    unit: Literal["rows", "tokens", "trained-tokens"] = "rows"
+    """What weights are shares of: examples, tokens, or tokens that train."""
+    epoch: Literal["total", "first-exhausted"] = "total"
+    """An epoch is as large as all sources together, or ends where the first source has been gone through."""
+    max_passes: float | None = None
+    """Go through a source at most so often in an epoch; the epoch is shorter for it."""
+    epochs: int = 1
+    """How many epochs' plans are written; readers make further ones."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pack:
     """How examples are laid into rows of `fit.max_tokens`."""
 
@@ -337,6 +353,6 @@ class Pack:
 
 
 __all__ = [
-    "Check", "Dedup", "Filter", "Fit", "Health", "Loss", "Model", "Pack", "Read", "Render", "Score", "Select", "Source",
-    "Split",
+    "Check", "Dedup", "Filter", "Fit", "Health", "Loss", "Mix", "Model", "Pack", "Read", "Render", "Score", "Select",
+    "Source", "Split",
 ]  # fmt: skip

@@ -151,6 +151,17 @@ def run_sizes(batch: pa.RecordBatch) -> NDArray[np.int64]:
     return sizes
 
 
+def token_counts(batch: pa.RecordBatch) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(examples,) tokens, and (examples,) trained tokens."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    runs = pc.list_value_length(batch.column("run_ends")).to_numpy()
+    first = np.concatenate([[0], np.cumsum(runs)[:-1]]).astype(np.int64)
+    trained = run_sizes(batch) * (batch.column("run_weights").flatten().to_numpy() > 0)
+    return pc.list_value_length(batch.column("input_ids")).to_numpy(), np.add.reduceat(trained, first)
+
+
 def _value(scalar: Any) -> Any:
     values = getattr(scalar, "values", None)
     return scalar.as_py() if values is None else values.to_numpy()

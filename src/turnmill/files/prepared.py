@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from turnmill import options
 from turnmill.conversation import Checked, Json
 from turnmill.errors import UsageError, shell_word
 from turnmill.files.canonical import readmit
@@ -16,11 +17,15 @@ from turnmill.files.examples import Examples
 from turnmill.files.inventory import verify
 from turnmill.files.packed import read_plan
 from turnmill.files.quarantine import Left, iterate
+from turnmill.files.selection import SELECTION, train_ranks
 from turnmill.files.tables import batches
+from turnmill.mix import stored as stored_share
 from turnmill.rendered import Example
 
 if TYPE_CHECKING:
     from datasets import Dataset  # type: ignore[import-not-found]  # an extra that a user may have
+
+    from turnmill.tokens.epochs import Epochs
 
 Side = Literal["train", "eval", "control"]
 """`control`: a random choice of the same size beside a selection."""
@@ -89,9 +94,29 @@ class PreparedData:
         return Examples(self._files(side, "examples"))
 
     def plan(self, side: Side = "train", epoch: int = 0) -> list[list[int]]:
-        """The packs of an epoch as example numbers; none where the side is empty."""
-        files = [path for path in self._files(side, "plans") if path.stem == f"epoch-{epoch:04d}"]
-        return read_plan(files[0]) if files else []
+        """The packs of an epoch as example numbers, stored or made now; none where the side is empty."""
+        files = self._files(side, "plans")
+        stored = [path for path in files if path.stem == f"epoch-{epoch:04d}"]
+        if stored:
+            return read_plan(stored[0])
+        return self.epochs(side).packs(epoch) if files else []
+
+    def epochs(self, side: Side = "train") -> Epochs:
+        """What every epoch of a side is made of."""
+        import numpy as np
+
+        from turnmill.tokens.epochs import Epochs
+
+        said = self.manifest["epochs"]
+        mixed = said["mix"].get(side)
+        return Epochs(
+            lengths=np.array(self.examples(side).lengths(), dtype=np.int64),
+            max_tokens=self.manifest["max_tokens"],
+            pack=msgspec.convert(said["pack"], options.Pack),
+            seed=said["seed"],
+            mixed=None if mixed is None else [stored_share(share) for share in mixed],
+            ranks=train_ranks(self.folder / SELECTION) if said["ordered"] and side == "train" else None,
+        )
 
     def packs(self, side: Side = "train") -> Iterator[Pack]:
         """The packed rows of epoch 0, in order, as they are stored.

@@ -13,10 +13,10 @@ from turnmill.conversation import Json
 from turnmill.errors import UsageError, shell_word
 from turnmill.files.examples import Examples, run_sizes
 from turnmill.files.prepared import PreparedData, Side
+from turnmill.files.selection import SELECTION
 from turnmill.rendered import KINDS
 from turnmill.report.census import percentiles
 from turnmill.report.selection import distribution
-from turnmill.verbs.select import SELECTION
 
 
 class Named(NamedTuple):

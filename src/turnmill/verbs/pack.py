@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from turnmill.files.examples import Examples
+from turnmill.files.examples import Examples, token_counts
 from turnmill.files.packed import is_weighted, write_packed, write_plan
-from turnmill.options import Pack
+from turnmill.files.selection import train_ranks
+from turnmill.mix import Share, Size, shares
+from turnmill.options import Mix, Pack
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
-from turnmill.tokens.pack import plan
-from turnmill.verbs.select import ranks
+from turnmill.tokens.epochs import Epochs
+from turnmill.verbs.select_rows import CONTROL
+
+Weights = Sequence[tuple[str, float | None]]
 
 VERSION = 1
-PLAN = "plans/epoch-0000.arrow"
+PLAN = "plans/epoch-{:04d}.arrow"
+MIXED_SIDES = ("train", CONTROL)
+"""Whose epochs follow the weights of the sources; what is held out is seen once."""
 
 
 class PackTask(NamedTuple):
@@ -32,36 +39,67 @@ class PackTask(NamedTuple):
     seed: int
     order: str | None = None
     """A decision whose ranks the packs follow; None: as `pack.order` says."""
+    mix: Mix = Mix()
+    weights: tuple[tuple[str, float | None], ...] = ()
+    """Each source with its weight, in the order of reading."""
 
 
-def step_of(examples: list[Step], options: Pack, max_tokens: int, seed: int) -> Step:
-    """The recipe of plans and packs, of both sides."""
+def step_of(examples: Sequence[Step], options: Pack, max_tokens: int, seed: int, *, mix: Mix, weights: Weights) -> Step:
+    """The recipe of plans and packs, of all sides."""
     params = {**msgspec.to_builtins(dataclasses.asdict(options)), "max_tokens": max_tokens, "seed": seed}
+    if mix != Mix() or any(weight is not None for _, weight in weights):
+        params["mix"] = {**msgspec.to_builtins(dataclasses.asdict(mix)), "weights": [list(pair) for pair in weights]}
     return Step("pack", VERSION, params, tuple(step.fingerprint for step in examples))
 
 
 def run_shard(task: PackTask, folder: Path) -> ShardResult:
-    """Write one side's plan and packed rows."""
+    """Write one side's plans, and the packed rows of its first epoch."""
     examples = Examples([Path(path) for path in task.examples])
-    lengths = examples.lengths()
-    packs = _packs(task, lengths)
+    epochs = _epochs(task, examples)
     (folder / "plans").mkdir()
-    write_plan(folder / PLAN, packs)
+    packs: list[list[int]] = []
+    for epoch in reversed(range(task.mix.epochs if task.side in MIXED_SIDES else 1)):
+        packs = epochs.packs(epoch)
+        write_plan(folder / PLAN.format(epoch), packs)
     if task.pack.materialise:
         (folder / "packed").mkdir()
         write_packed(folder / "packed", examples, packs)
-    counters = {f"{task.side}/packs": len(packs), f"{task.side}/packed-tokens": sum(lengths)}
-    extra: dict[str, Any] = {"weighted": is_weighted(examples), "lengths": _by_source(examples)}
+    counters = {
+        f"{task.side}/packs": len(packs),
+        f"{task.side}/packed-tokens": int(sum(epochs.lengths[pack].sum() for pack in packs)),
+    }
+    extra: dict[str, Any] = {
+        "weighted": is_weighted(examples),
+        "lengths": _by_source(examples),
+        "mix": None if epochs.mixed is None else [share.as_json for share in epochs.mixed],
+    }
     return ShardResult(counters, extra)
 
 
-def _packs(task: PackTask, lengths: list[int]) -> list[list[int]]:
-    if task.order is None:
-        return plan(lengths, task.max_tokens, task.pack, task.seed)
-    order = np.argsort(ranks(Path(task.order)), kind="stable").tolist()
-    kept = dataclasses.replace(task.pack, order="kept")
-    packs = plan([lengths[number] for number in order], task.max_tokens, kept, task.seed)
-    return [[order[place] for place in pack] for pack in packs]
+def _epochs(task: PackTask, examples: Examples) -> Epochs:
+    lengths = np.array(examples.lengths(), dtype=np.int64)
+    order = None if task.order is None else train_ranks(Path(task.order))
+    return Epochs(lengths, task.max_tokens, task.pack, task.seed, _mixed(task, examples), order)
+
+
+def _mixed(task: PackTask, examples: Examples) -> list[Share] | None:
+    """What each source gives to an epoch; None where that is every example once."""
+    is_plain = task.mix.max_passes is None and all(weight is None for _, weight in task.weights)
+    if is_plain or task.side not in MIXED_SIDES:
+        return None
+    return shares(_sizes(task, examples), dict(task.weights), task.mix)
+
+
+def _sizes(task: PackTask, examples: Examples) -> dict[str, Size]:
+    """What each source has on this side."""
+    sums = {name: np.zeros(3, dtype=np.int64) for name, _ in task.weights}
+    for batch in examples.batches():
+        names = np.array(batch.column("source").to_pylist(), dtype=object)
+        tokens, trained = token_counts(batch)
+        for name in set(names.tolist()):
+            own = names == name
+            sums[name] += [own.sum(), tokens[own].sum(), trained[own].sum()]
+    return {name: Size(*found.tolist()) for name, found in sums.items()}
 
 
 def _by_source(examples: Examples) -> dict[str, list[tuple[int, int]]]:

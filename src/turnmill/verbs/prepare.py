@@ -20,8 +20,10 @@ from turnmill.errors import HealthError, UsageError, shell_word
 from turnmill.executors import executors
 from turnmill.files.disk import beside
 from turnmill.files.inventory import rows_of, verify
+from turnmill.files.selection import SELECTION
 from turnmill.files.stores import is_url
 from turnmill.files.tables import group_ranges
+from turnmill.mix import stored
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import KEEP_ALL, Render
 from turnmill.repairs.mender import alarms
@@ -30,7 +32,7 @@ from turnmill.steps.build import Engine, Finish, Progress, build, no_finish
 from turnmill.steps.manifest import Manifest, manifest_of
 from turnmill.steps.shards import RESULT, RunShard, ShardResult, shard_folder
 from turnmill.steps.step import Step
-from turnmill.verbs import check, dedup, filter, pack, score, select, select_rows, split, tokenize
+from turnmill.verbs import check, dedup, filter, mix, pack, score, select, select_rows, split, tokenize
 from turnmill.verbs.read import OpenSource, open_sources, with_columns_named
 from turnmill.verbs.tokenize import Recipe
 
@@ -356,7 +358,7 @@ def _select(builder: _Builder, plan: Plan, tokenized: dict[str, Built], scores: 
 
 
 def _selected(builder: _Builder, tokenized: dict[str, Built], selection: Built) -> dict[str, Built]:
-    decisions = str(selection.file(select.SELECTION)[0])
+    decisions = str(selection.file(SELECTION)[0])
     numbers = count()
     found = {}
     for name, built in tokenized.items():
@@ -427,7 +429,9 @@ def _codes_listing(counts: Mapping[str, int]) -> str:
 def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built], selection: Built | None) -> Built:
     config = plan.config
     is_ordered = selection is not None and config.select.strategy == ORDERED
-    step = pack.step_of([built.step for built in examples.values()], config.pack, plan.max_tokens, config.seed)
+    weights = tuple((source.name, source.weight) for source in config.sources)
+    steps = [built.step for built in examples.values()]
+    step = pack.step_of(steps, config.pack, plan.max_tokens, config.seed, mix=config.mix, weights=weights)
     tasks = [
         pack.PackTask(
             side=side,
@@ -435,11 +439,14 @@ def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built], selection: 
             max_tokens=plan.max_tokens,
             pack=config.pack,
             seed=config.seed,
-            order=str(selection.file(select.SELECTION)[0]) if selection and is_ordered and side == "train" else None,
+            order=str(selection.file(SELECTION)[0]) if selection and is_ordered and side == "train" else None,
+            mix=config.mix,
+            weights=weights,
         )
         for side in sides_of(selection)
     ]
     built = builder.build(step, tasks, pack.run_shard)
+    plan.warnings.extend(mix.warnings_of([stored(share) for share in built.results[0].extra["mix"] or ()]))
     if not len(built.results) or not built.counters["train/packs"]:
         counts = _sums(result for one in examples.values() for result in one.results)
         why = _codes_listing(counts) or "  every row was held out, filtered or a duplicate"

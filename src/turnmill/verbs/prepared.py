@@ -18,12 +18,14 @@ from turnmill.conversation import Json
 from turnmill.errors import quote, redacted
 from turnmill.files.inventory import json_file, rows_of
 from turnmill.files.publish import publish
+from turnmill.files.selection import SELECTION
 from turnmill.files.stores import is_url
 from turnmill.files.tables import batches
 from turnmill.report.census import SourceCensus, census
 from turnmill.report.census_page import census_page
+from turnmill.selection import ORDERED
 from turnmill.steps.step import Step
-from turnmill.verbs import check, dedup, pack, select
+from turnmill.verbs import check, dedup
 from turnmill.verbs.prepare import Built, Plan, Prepared
 from turnmill.verbs.score import scores_file
 from turnmill.verbs.tokenize import line_of
@@ -111,14 +113,15 @@ def files_of(prepared: Prepared, plan: Plan) -> dict[str, Path | bytes]:
         _number(contents, f"{side}/examples/part-{{:05d}}.arrow", prepared.examples, f"{side}.arrow")
         _number(contents, f"conversations/{side}/part-{{:05d}}.parquet", prepared.examples, f"{side}.parquet")
         folder = prepared.pack.file("")[number]
-        contents[f"{side}/{pack.PLAN}"] = folder / pack.PLAN
+        for path in sorted((folder / "plans").iterdir()):
+            contents[f"{side}/plans/{path.name}"] = path
         for path in sorted((folder / "packed").glob("*.parquet")):
             contents[f"{side}/packed/{path.name}"] = path
     _number(contents, "quarantine/part-{:05d}.parquet", dict(enumerate(_leaving(prepared))), check.QUARANTINE)
     _number(contents, "scores/train-{:05d}.parquet", prepared.scores, scores_file("train"))
     _number(contents, "scores/eval-{:05d}.parquet", prepared.scores, scores_file("eval"))
     if prepared.selection is not None:
-        contents[select.SELECTION] = prepared.selection.file(select.SELECTION)[0]
+        contents[SELECTION] = prepared.selection.file(SELECTION)[0]
     contents["duplicates/part-00000.parquet"] = prepared.dedup.file(dedup.DUPLICATES)[0]
     return contents
 
@@ -199,6 +202,7 @@ def about(plan: Plan, prepared: Prepared, answer: dict[str, Json]) -> dict[str, 
         "template": template,
         "recipe": {name: msgspec.to_builtins(dataclasses.asdict(recipe)) for name, recipe in plan.recipes.items()},
         "max_tokens": plan.max_tokens,
+        "epochs": _epochs(plan, prepared),
         "labels": "not shifted; -100 = ignored",
         "loss_weights": "written: a trainer that reads labels alone (TRL) ignores them" if weighted else "all 0 or 1",
         "sources": {
@@ -209,6 +213,18 @@ def about(plan: Plan, prepared: Prepared, answer: dict[str, Json]) -> dict[str, 
         "selection": None if prepared.selection is None else _selection(plan, prepared.selection),
         "history": {name: part["history"] for name, part in answer["per_source"].items()},
         "counts": {key: value for key, value in answer.items() if key not in ("output", "per_source")},
+    }
+
+
+def _epochs(plan: Plan, prepared: Prepared) -> dict[str, Json]:
+    """All that a reader needs to make the plan of any epoch."""
+    config = plan.config
+    mixed = {side: result.extra["mix"] for side, result in zip(prepared.sides, prepared.pack.results, strict=True)}
+    return {
+        "seed": config.seed,
+        "pack": msgspec.to_builtins(dataclasses.asdict(config.pack)),
+        "ordered": prepared.selection is not None and config.select.strategy == ORDERED,
+        "mix": {side: shares for side, shares in mixed.items() if shares is not None},
     }
 
 

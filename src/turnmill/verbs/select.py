@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from turnmill.conversation import Json
 from turnmill.errors import UsageError, quote, shell_word
-from turnmill.files.examples import mapped, run_sizes
+from turnmill.files.examples import mapped, token_counts
+from turnmill.files.selection import SELECTION
 from turnmill.files.tables import write_columns
 from turnmill.options import Select
 from turnmill.report.selection import pool_facts
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from turnmill.config import Config
 
 VERSION = 1
-SELECTION = "selection.parquet"
 MANY_OUTLIERS = 0.2
 """Share of the pool."""
 UNKNOWN = -1
@@ -223,25 +223,13 @@ def _named(value: str) -> str:
 
 def example_sizes(path: Path) -> dict[str, NDArray[np.int64]]:
     """Part, tokens and trained tokens of every example of a file."""
-    import pyarrow.compute as pc
-
     parts: dict[str, list[NDArray[np.int64]]] = {"part": [], "tokens": [], "trained_tokens": []}
     for batch in mapped(path):
         parts["part"].append(batch.column("part").to_numpy())
-        parts["tokens"].append(pc.list_value_length(batch.column("input_ids")).to_numpy())
-        runs = pc.list_value_length(batch.column("run_ends")).to_numpy()
-        first = np.concatenate([[0], np.cumsum(runs)[:-1]]).astype(np.int64)
-        trained = run_sizes(batch) * (batch.column("run_weights").flatten().to_numpy() > 0)
-        parts["trained_tokens"].append(np.add.reduceat(trained, first))
+        tokens, trained = token_counts(batch)
+        parts["tokens"].append(tokens)
+        parts["trained_tokens"].append(trained)
     return {name: np.concatenate([np.empty(0, np.int64), *found]) for name, found in parts.items()}
-
-
-def ranks(path: Path) -> NDArray[np.int64]:
-    """(training examples that stay,) each one's row's rank, in the order in which the examples are stored."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path, columns=["examples", "rank"], filters=[("side", "=", "train"), ("code", "=", 0)])
-    return np.repeat(table.column("rank").to_numpy(), table.column("examples").to_numpy())
 
 
 def nothing_left(result: ShardResult) -> str:
@@ -274,4 +262,4 @@ def _shortfalls(result: ShardResult, options: Select) -> list[str]:
     ]
 
 
-__all__ = ["CODES", "FAMILIARITY", "SELECTION", "SelectTask", "Shard", "ranks", "run_shard", "step_of"]
+__all__ = ["CODES", "FAMILIARITY", "SelectTask", "Shard", "run_shard", "step_of"]

@@ -10,7 +10,9 @@ from turnmill.files.examples import Examples
 from turnmill.tokens.labels import IGNORE, labels, loss_weights
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 BATCH_PACKS = 256
 PACKS_PER_FILE = 20_000
@@ -32,6 +34,19 @@ def read_plan(path: Path) -> list[list[int]]:
     with pa.memory_map(str(path)) as source:
         packs: list[list[int]] = pa.ipc.open_file(source).read_all().column("examples").to_pylist()
     return packs
+
+
+def map_plan(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(packs + 1,) where each pack's numbers begin, and the numbers end to end; mapped, not read."""
+    import numpy as np
+    import pyarrow as pa
+
+    column = pa.ipc.open_file(pa.memory_map(str(path))).read_all().column("examples")
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    if not chunks:
+        return np.zeros(1, np.int64), np.empty(0, np.int64)
+    (chunk,) = chunks  # a plan is written as one batch
+    return chunk.offsets.to_numpy().astype(np.int64), chunk.values.to_numpy()
 
 
 def packed_schema(*, weighted: bool) -> pa.Schema:
@@ -74,11 +89,12 @@ def write_packed(folder: Path, examples: Examples, packs: Sequence[Sequence[int]
 
 def _batches(examples: Examples, packs: Sequence[Sequence[int]]) -> Iterator[dict[str, list[Any]]]:
     for start in range(0, len(packs), BATCH_PACKS):
-        rows = [_packed([examples.row(number) for number in pack]) for pack in packs[start : start + BATCH_PACKS]]
+        rows = [laid_out([examples.row(number) for number in pack]) for pack in packs[start : start + BATCH_PACKS]]
         yield {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _packed(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def laid_out(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Stored examples end to end: the columns of a packed row, the first label of each ignored."""
     import numpy as np
 
     marked = [labels(row["input_ids"], row["run_ends"], row["run_weights"]) for row in documents]

@@ -15,7 +15,7 @@ from turnmill.errors import UsageError, shell_word
 from turnmill.files.canonical import readmit
 from turnmill.files.examples import Examples
 from turnmill.files.inventory import verify
-from turnmill.files.packed import read_plan
+from turnmill.files.packed import map_plan, read_plan
 from turnmill.files.quarantine import Left, iterate
 from turnmill.files.selection import SELECTION, train_ranks
 from turnmill.files.tables import batches
@@ -23,7 +23,9 @@ from turnmill.mix import stored as stored_share
 from turnmill.rendered import Example
 
 if TYPE_CHECKING:
+    import numpy as np
     from datasets import Dataset  # type: ignore[import-not-found]  # an extra that a user may have
+    from numpy.typing import NDArray
 
     from turnmill.tokens.epochs import Epochs
 
@@ -100,6 +102,11 @@ class PreparedData:
         if stored:
             return read_plan(stored[0])
         return self.epochs(side).packs(epoch) if files else []
+
+    def stored_plan(self, side: Side, epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+        """A stored epoch as `map_plan` gives it, None where only `plan` can make it."""
+        name = f"{side}/plans/epoch-{epoch:04d}.arrow"
+        return map_plan(self.folder / name) if any(entry["path"] == name for entry in self.manifest["files"]) else None
 
     def epochs(self, side: Side = "train") -> Epochs:
         """What every epoch of a side is made of."""

@@ -75,6 +75,8 @@ class Config(BaseModel):
     """Which rows a model learns from."""
     mix: options.Mix = options.Mix()
     """How much of each source an epoch has."""
+    estimate: options.Estimate = options.Estimate()
+    """How an epoch is estimated."""
     pack: options.Pack = options.Pack()
     """How examples are laid into rows of `fit.max_tokens`."""
 
@@ -117,6 +119,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "score.threads": (1, inf),
     "score.concurrency": (1, inf),
     "score.timeout_s": (0.001, inf),
+    "estimate.precision": (0, 1),
     "mix.max_passes": (0, inf),
     "mix.epochs": (1, inf),
     "select.rows": (1, inf),

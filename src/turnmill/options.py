@@ -341,6 +341,16 @@ class Mix:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """How an epoch is estimated."""
+
+    precision: float = 0.005
+    """Standard deviation of the tokens, as a share of them, at which no more rows are looked at."""
+    exact: bool = False
+    """Look at every row."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pack:
     """How examples are laid into rows of `fit.max_tokens`."""
 
@@ -353,6 +363,6 @@ class Pack:
 
 
 __all__ = [
-    "Check", "Dedup", "Filter", "Fit", "Health", "Loss", "Mix", "Model", "Pack", "Read", "Render", "Score", "Select",
-    "Source", "Split",
+    "Check", "Dedup", "Estimate", "Filter", "Fit", "Health", "Loss", "Mix", "Model", "Pack", "Read", "Render", "Score",
+    "Select", "Source", "Split",
 ]  # fmt: skip

@@ -58,10 +58,11 @@ def _json_records(shard: Shard, options: Read) -> Iterator[Record]:
     with open_binary(shard.path) as file:
         file.seek(shard.start)
         for row, piece in enumerate(pieces(file, shard, options.max_record_bytes), shard.first_row):
-            yield _record(shard, row, piece)
+            yield record_of(shard, row, piece)
 
 
-def _record(shard: Shard, row: int, piece: Piece) -> Record:
+def record_of(shard: Shard, row: int, piece: Piece) -> Record:
+    """A piece decoded, or with its fault."""
     value, fault = None, piece.fault
     if fault is None:
         try:

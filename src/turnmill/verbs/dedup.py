@@ -18,11 +18,12 @@ from turnmill.options import Dedup
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
 from turnmill.verbs.filter import IndexRow, read_index
+from turnmill.verbs.near import NearFiles, read_known
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-VERSION = 3
+VERSION = 4
 DUPLICATES = "duplicates.parquet"
 
 
@@ -36,6 +37,8 @@ class DedupTask(NamedTuple):
     """Names of the sources, in the order of the recipe."""
     dedup: Dedup
     fingerprint: str
+    near: NearFiles | None = None
+    """Where `dedup.by` asks for near-duplicates."""
 
 
 class Duplicate(NamedTuple):
@@ -44,29 +47,32 @@ class Duplicate(NamedTuple):
     left: Left
     winner_id: str
     winner_row: int
+    similarity: float | None
+    """Of a near-duplicate."""
 
 
 @cache
 def schema() -> pa.Schema:
-    """Quarantine's columns, and the winner's id and row."""
+    """Quarantine's columns, the winner's id and row, and how similar it is where that was asked."""
     import pyarrow as pa
 
     winner = [pa.field("winner_id", pa.string(), nullable=False), pa.field("winner_row", pa.int64(), nullable=False)]
-    return pa.schema([*quarantine.schema(), *winner])
+    return pa.schema([*quarantine.schema(), *winner, pa.field("similarity", pa.float64())])
 
 
 def _to_table(rows: list[Duplicate]) -> pa.Table:
     import pyarrow as pa
 
     table = quarantine.to_table([row.left for row in rows])
-    winners = {"winner_id": [row.winner_id for row in rows], "winner_row": [row.winner_row for row in rows]}
-    columns = [*table.columns, *(pa.array(values) for values in winners.values())]
-    return pa.Table.from_arrays(columns, schema=schema())
+    names = ("winner_id", "winner_row", "similarity")
+    winners = [pa.array([getattr(row, name) for row in rows], schema().field(name).type) for name in names]
+    return pa.Table.from_arrays([*table.columns, *winners], schema=schema())
 
 
-def step_of(filters: Sequence[Step], options: Dedup) -> Step:
+def step_of(filters: Sequence[Step], options: Dedup, near: NearFiles | None = None) -> Step:
     """The recipe of the losers."""
-    return Step("dedup", VERSION, {"by": list(options.by)}, tuple(step.fingerprint for step in filters))
+    inputs = tuple(step.fingerprint for step in filters)
+    return Step("dedup", VERSION, {"by": list(options.by)}, (*inputs, near.fingerprint) if near else inputs)
 
 
 def run_shard(task: DedupTask, folder: Path) -> ShardResult:
@@ -93,8 +99,8 @@ def _losers(task: DedupTask) -> tuple[list[Loser], dict[Place, int]]:
         if row.kept:
             place = _place(order, row)
             rows[place] = row.row
-            entries.append(Entry(row.id, row.weights, place, row.exchange))
-    return duplicates(entries, task.dedup.by), rows
+            entries.append(Entry(row.id, row.weights, place, row.exchange, row.row))
+    return duplicates(entries, task.dedup.by, read_known(task.near) if task.near else None), rows
 
 
 def _place(order: dict[str, int], row: IndexRow) -> Place:
@@ -118,9 +124,10 @@ def _duplicates(task: DedupTask, losers: list[Loser], rows: dict[Place, int]) ->
 
 def _duplicate(conversation: Any, loser: Loser, winner_row: int, fingerprint: str) -> Duplicate:
     winner = loser.winner.place
-    fault = Rejected(loser.code, f"says the same as row {winner_row} ({winner.file}:{winner.line})")
+    says = "says the same as" if loser.similarity is None else f"is {loser.similarity:.2f} similar to"
+    fault = Rejected(loser.code, f"{says} row {winner_row} ({winner.file}:{winner.line})")
     left = from_conversation(conversation, fault, stage="dedup", config=fingerprint, class_="duplicate")
-    return Duplicate(left, loser.winner.id, winner_row)
+    return Duplicate(left, loser.winner.id, winner_row, loser.similarity)
 
 
 def lost_rows(path: Path) -> set[int]:

@@ -162,12 +162,7 @@ def _require_enough(wanted: int, held_out: int, rows: int, in_groups: int, where
     """
     if wanted <= held_out < rows:
         return
-    large = (
-        f", {rows - in_groups:,} of them in groups of over {MAX_GROUP_SHARE:.0%}, which train"
-        if in_groups < rows
-        else ""
-    )
-    what = (
-        f"split.rows is {wanted:,}, but {rows:,} rows{where} are left to split{large}; expected fewer, in whole groups"
-    )
-    raise UsageError(what, next_step="--split.fraction 0.05")
+    too_large = rows - in_groups
+    large = f", {too_large:,} of them in groups of over {MAX_GROUP_SHARE:.0%}, which train" if too_large else ""
+    what = f"split.rows is {wanted:,}, but {rows:,} rows{where} are left to split{large}"
+    raise UsageError(f"{what}; expected fewer, in whole groups", next_step="--split.fraction 0.05")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -49,8 +49,6 @@ class SplitTask(NamedTuple):
 class _Rows(NamedTuple):
     """The rows that the filters leave, by column."""
 
-    places: list[str]
-    """FILE:LINE of each."""
     rows: list[int]
     groups: list[int]
     sources: list[int]
@@ -99,8 +97,15 @@ def run_shard(task: SplitTask, folder: Path) -> ShardResult:
     if task.near:
         counts["split/groups-joined"] = sum(key != joined for key, joined in joins.items())
     largest = sorted(sides.oversized.items(), key=lambda item: (-item[1], item[0]))[:NAMED_GROUPS]
-    named = [[found.places[int(np.argmax(keys == np.uint64(key)))], size] for key, size in largest]
-    return ShardResult(counts, {"rows": len(found.rows), "oversized": named})
+    named = {found.rows[int(np.argmax(keys == np.uint64(key)))]: size for key, size in largest}
+    oversized = [[place, named[row]] for row, place in _places(task, named)]
+    return ShardResult(counts, {"rows": len(found.rows), "oversized": oversized})
+
+
+def _places(task: SplitTask, rows: Collection[int]) -> list[tuple[int, str]]:
+    """FILE:LINE of some rows, in order; the index is read again where there are any."""
+    indexed = read_index([Path(path) for path in task.indexes]) if rows else ()
+    return [(row.row, f"{row.source_file}:{row.source_line}") for row in indexed if row.row in rows]
 
 
 def _staying(task: SplitTask) -> tuple[_Rows, dict[int, int]]:
@@ -108,13 +113,12 @@ def _staying(task: SplitTask) -> tuple[_Rows, dict[int, int]]:
     known = read_known(task.near) if task.near else None
     lost = lost_rows(Path(task.duplicates)).union(*(lost_rows(Path(path)) for path in task.left))
     order = {name: number for number, name in enumerate(task.sources)}
-    found = _Rows([], [], [], [])
+    found = _Rows([], [], [])
     group_of: dict[int, int] = {}
     for row in read_index([Path(path) for path in task.indexes]):
         if known and row.row in known.texts:
             group_of[row.row] = row.group
         if row.kept and row.row not in lost:
-            found.places.append(f"{row.source_file}:{row.source_line}")
             found.rows.append(row.row)
             found.groups.append(row.group)
             found.sources.append(order[row.source])

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnmill.dedup import Near as Known
-from turnmill.dedup.near import Comparing, NearPair, Sketcher, said
+from turnmill.dedup.near import Comparing, NearPair, Sketcher, bands_of, said
 from turnmill.files.arrays import SIGNED, UNSIGNED, ArrayWriter, array_length, open_array, wanted_of
 from turnmill.files.canonical import stored_messages
 from turnmill.files.tables import GroupRange, batches, group_ranges, write_columns
 from turnmill.options import Near
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
+from turnmill.verbs.built import Builder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,9 +147,10 @@ def _write_keys(folder: Path, keys: NDArray[np.uint64]) -> None:
             out.write(numbers)
 
 
-def parts_of(rows: int, bands: int) -> int:
-    """Into how many ranges the keys of so many rows are cut."""
-    return max(1, -(-rows * bands // PART_ENTRIES))
+def pair_tasks(shards: tuple[str, ...], options: Near, rows: int, parts: int | None = None) -> list[PairTask]:
+    """The work of the pairs: as many ranges of keys as so many rows need, unless it is said how many."""
+    parts = parts or max(1, -(-rows * bands_of(options.threshold).number // PART_ENTRIES))
+    return [PairTask(shards, options.threshold, part, parts) for part in range(parts)]
 
 
 def pairs_step(signatures: Step, parts: int) -> Step:
@@ -237,6 +239,19 @@ class StoredSets:
             if len(self._open) > OPEN_SHARDS:
                 self._open.popitem(last=False)
         return self._open[index], number - self.bases[index]
+
+
+def build_pairs(
+    builder: Builder, filters: Sequence[Step], conversations: Sequence[str], indexes: Sequence[str], options: Near
+) -> NearFiles:
+    """The near-duplicates of a run; files of checked rows and their indexes stand in the order of the sources."""
+    tasks = signature_tasks(conversations, indexes, options)
+    step = signatures_step(filters, options)
+    signed = builder.build(step, tasks, sign_shard, rows=[task.groups.rows for task in tasks])
+    shards = tuple(map(str, signed.file("")))
+    ranges = pair_tasks(shards, options, sum(result.counters["near/rows"] for result in signed.results))
+    paired = builder.build(pairs_step(step, len(ranges)), ranges, pair_shard)
+    return NearFiles(paired.step.fingerprint, shards, tuple(map(str, paired.file(PAIRS))))
 
 
 def read_known(files: NearFiles) -> Known:

@@ -24,7 +24,8 @@ from turnmill.report.census import SourceCensus, census
 from turnmill.report.census_page import census_page
 from turnmill.steps.step import Step
 from turnmill.verbs import check, dedup, pack
-from turnmill.verbs.prepare import Built, Plan, Prepared
+from turnmill.verbs.built import Built
+from turnmill.verbs.prepare import Plan, Prepared
 from turnmill.verbs.tokenize import SIDES, line_of
 
 KIND = "prepared"
@@ -55,14 +56,19 @@ def publish_prepared(plan: Plan, prepared: Prepared, output: Path, started: floa
 
 def beside_census(plan: Plan, prepared: Prepared) -> dict[str, Json]:
     """What the report says beside the counts: the limit, what the template cannot say, and some rows that left."""
-    left = [*prepared.checks.values(), *prepared.filters.values(), *prepared.examples.values()]
-    paths = [path for one in left for path in one.file(check.QUARANTINE)]
+    paths = [path for one in _leaving(prepared) for path in one.file(check.QUARANTINE)]
     return {
         "max_tokens": plan.max_tokens,
         "template_says": _says(plan),
         "left_rows": left_rows(paths, [*prepared.checks]),
         "show_left": "turnmill quarantine show OUT",
     }
+
+
+def _leaving(prepared: Prepared) -> list[Built]:
+    """The steps that let rows go into quarantine, in order."""
+    steps = (prepared.checks, prepared.filters, prepared.decontaminated, prepared.examples)
+    return [built for by_source in steps for built in by_source.values()]
 
 
 def _says(plan: Plan) -> dict[str, Json]:
@@ -104,8 +110,7 @@ def files_of(prepared: Prepared, plan: Plan) -> dict[str, Path | bytes]:
         contents[f"{side}/{pack.PLAN}"] = folder / pack.PLAN
         for path in sorted((folder / "packed").glob("*.parquet")):
             contents[f"{side}/packed/{path.name}"] = path
-    left = [*prepared.checks.values(), *prepared.filters.values(), *prepared.examples.values()]
-    _number(contents, "quarantine/part-{:05d}.parquet", dict(enumerate(left)), check.QUARANTINE)
+    _number(contents, "quarantine/part-{:05d}.parquet", dict(enumerate(_leaving(prepared))), check.QUARANTINE)
     contents["duplicates/part-00000.parquet"] = prepared.dedup.file(dedup.DUPLICATES)[0]
     return contents
 
@@ -125,6 +130,8 @@ def source_censuses(plan: Plan, prepared: Prepared) -> list[SourceCensus]:
         counters: Counter[str] = Counter()
         for built in (checked, prepared.filters[name], prepared.examples[name]):
             counters.update(built.counters)
+        if name in prepared.decontaminated:
+            counters.update(prepared.decontaminated[name].counters)
         counters.update(prepared.dedup.results[0].extra["by_source"].get(name, {}))
         samples = [sample for result in prepared.examples[name].results for sample in result.extra["samples"]]
         expanded = [length for length, count in lengths.get(name, []) for _ in range(count)]
@@ -173,6 +180,7 @@ def about(plan: Plan, prepared: Prepared, answer: dict[str, Json]) -> dict[str, 
             opened.source.name: {"dialects": opened.dialects, "files": [_file(file) for file in opened.plan.files]}
             for opened in plan.sources
         },
+        **({"evaluation": [_file(file) for file in plan.evaluation.plan.files]} if plan.evaluation else {}),
         "steps": [_step(built.step) for built in _all(prepared)],
         "history": {name: part["history"] for name, part in answer["per_source"].items()},
         "counts": {key: value for key, value in answer.items() if key not in ("output", "per_source")},
@@ -192,6 +200,7 @@ def _all(prepared: Prepared) -> list[Built]:
         *prepared.checks.values(),
         *prepared.filters.values(),
         prepared.dedup,
+        *prepared.decontaminated.values(),
         prepared.split,
         *prepared.examples.values(),
         prepared.pack,
@@ -223,4 +232,5 @@ def _remote_files(plan: Plan) -> dict[str, Json]:
 def _without_credentials(config: dict[str, Any]) -> dict[str, Json]:
     """The config with the URLs of its sources as they may be shown."""
     sources = [{**source, "data": [redacted(item) for item in source["data"]]} for source in config["sources"]]
-    return {**config, "sources": sources}
+    against = [redacted(item) for item in config["decontaminate"]["against"]]
+    return {**config, "sources": sources, "decontaminate": {**config["decontaminate"], "against": against}}

@@ -73,13 +73,13 @@ def own_splits(config: Config) -> dict[str, Split]:
     }
 
 
-def step_of(before: Step, options: Split, own: Mapping[str, Split], near: NearFiles | None = None) -> Step:
-    """The recipe of the sides; `own` has the sources' own amounts, `before` is the last step that lets rows go."""
+def step_of(before: Sequence[Step], options: Split, own: Mapping[str, Split], near: NearFiles | None = None) -> Step:
+    """The recipe of the sides; `own` has the sources' own amounts, `before` are the last steps that let rows go."""
     params: dict[str, Json] = msgspec.to_builtins(dataclasses.asdict(options))
     if own:
         params["own"] = {name: {"fraction": split.fraction, "rows": split.rows} for name, split in own.items()}
-    inputs = (before.fingerprint, near.fingerprint) if near else (before.fingerprint,)
-    return Step("split", VERSION, params, inputs)
+    inputs = [step.fingerprint for step in before] + ([near.fingerprint] if near else [])
+    return Step("split", VERSION, params, tuple(inputs))
 
 
 def run_shard(task: SplitTask, folder: Path) -> ShardResult:

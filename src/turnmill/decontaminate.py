@@ -66,7 +66,7 @@ class Hit(NamedTuple):
             at: recorded index of the message.
         """
         if self.is_whole:
-            return Rejected("evaluation-item", f"asks what {place} asks: {quote(self.words)}", at=at)
+            return Rejected("evaluation-item", f"says what {place} asks: {quote(self.words)}", at=at)
         more = f", and {self.shared - 1:,} more n-grams" if self.shared > 1 else ""
         return Rejected("evaluation-overlap", f"shares with {place}: {quote(self.words)}{more}", at=at)
 

@@ -267,6 +267,11 @@ def build_evaluation(builder: Builder, found: Evaluation, options: Decontaminate
     return builder.build(step, [EvaluationTask(found.plan.shards, found.kinds, read, options.ngram)], index_items)
 
 
+def index_of(found: Evaluation, options: Decontaminate, read: Read, folder: Path) -> ShardResult:
+    """What `index_items` counts, its files written to a folder of no step."""
+    return index_items(EvaluationTask(found.plan.shards, found.kinds, read, options.ngram), folder)
+
+
 def build_source(builder: Builder, checked: Built, filtered: Built, deduped: Built, evaluation: Built) -> Built:
     """The rows of a source that leave."""
     step = step_of(filtered.step, deduped.step, evaluation.step)

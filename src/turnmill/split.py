@@ -114,9 +114,10 @@ def split_rows(
         row_sources = np.where(np.isin(row_sources, list(own)), row_sources, TOGETHER)
     held: set[int] = set()
     oversized: dict[int, int] = {}
-    for source in np.unique(row_sources):
+    asked = {*np.unique(row_sources).tolist(), *own, *(range(len(names)) if options.per_source else ())}
+    for source in sorted(asked):
         where = f" of source {quote(names[source])}" if source != TOGETHER and names else ""
-        chosen, large = _choose_groups(row_keys[row_sources == source], own.get(int(source), options), where)
+        chosen, large = _choose_groups(row_keys[row_sources == source], own.get(source, options), where)
         held |= chosen
         for key, rows in large.items():
             oversized[key] = oversized.get(key, 0) + rows

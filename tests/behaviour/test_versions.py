@@ -58,8 +58,8 @@ OUTPUTS = {
 VERSIONS = {
     "check": (check.VERSION, 2, "a4358e0d6a60b289"),
     "filter": (filter.VERSION, 3, "4d89107d3396e4df"),
-    "dedup": (dedup.VERSION, 3, "bc003c28945421b4"),
-    "split": (split.VERSION, 1, "50f326431d2f00c3"),
+    "dedup": (dedup.VERSION, 4, "bc003c28945421b4"),
+    "split": (split.VERSION, 2, "50f326431d2f00c3"),
     "tokenize": (tokenize.VERSION, 6, "02174337ccee58ba"),
     "pack": (pack.VERSION, 1, "c8d9b43949660864"),
 }

@@ -13,6 +13,7 @@ from turnmill.codes import CODES
 STAGES = {"read", "convert", "check", "filter", "dedup", "decontaminate", "render", "tokenize", "fit"}
 SOURCE = Path(turnmill.__file__).parent
 OWN = ("dialects", "contract", "filters", "dedup", "decontaminate.py", "split.py")
+RAISED_HERE = ("convert", "check", "dedup", "decontaminate")
 KINDS = ("not-json", "duplicate-key", "non-finite")
 """Ends of `tool-arguments-…`, which one line composes."""
 
@@ -32,7 +33,9 @@ def test_every_raised_code_is_documented():
     assert raised <= set(CODES)
 
 
-@pytest.mark.parametrize("code", sorted(code for code in CODES if CODES[code].stage in ("convert", "check", "dedup", "decontaminate")))
+@pytest.mark.parametrize(
+    "code", sorted(code for code in CODES if CODES[code].stage in ("convert", "check", "dedup", "decontaminate"))
+)
 def test_every_documented_code_is_raised(code):
     ending = next((kind for kind in KINDS if code == f"tool-arguments-{kind}"), code)
     assert f'"{ending}"' in source_text()

@@ -230,12 +230,14 @@ def _buckets(keys: NDArray[np.uint64], numbers: NDArray[np.int64], digests: NDAr
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     same = ordered[1:] == ordered[:-1]
-    is_shared = np.concatenate((same, [False])) | np.concatenate(([False], same))
+    is_shared = np.zeros(len(keys), dtype=np.bool_)
+    is_shared[1:] |= same
+    is_shared[:-1] |= same
     order = order[is_shared]
+    if not len(order):
+        return
     order = order[np.lexsort((numbers[order], digests[order], keys[order]))]
     keys, numbers, digests = keys[order], numbers[order], digests[order]
-    if not len(keys):
-        return
     is_first = np.concatenate(([True], (keys[1:] != keys[:-1]) | (digests[1:] != digests[:-1])))
     keys, numbers = keys[is_first], numbers[is_first]
     order = np.lexsort((numbers, keys))

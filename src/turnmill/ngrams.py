@@ -7,10 +7,10 @@ Burmese) every character is a word. A text of fewer than n words has one n-gram:
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from array import array
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,15 +18,23 @@ import xxhash
 
 if TYPE_CHECKING:
     import numpy as np
-    import regex
     from numpy.typing import NDArray
 
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u31f0-\u31ff"  # radicals, numerals, kana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # Han
+)
+"""Characters of scripts that put no spaces between words: blocks, which no version of Unicode changes."""
+_PIECES = re.compile(f"[{UNSPACED}]|[^{UNSPACED}]+")
 AROUND = ".,;:!?…\"'“”„‘’‚«»‹›()[]{}*_`\u3001\u3002，！？：；（）「」『』《》【】"
 """Punctuation that is taken off both ends of a word."""
 KNOWN_TOKENS = 1 << 18
 """So many different tokens are remembered; then all are forgotten, so that memory is bounded."""
 MAX_KNOWN_LENGTH = 64
 """Characters; longer tokens are never remembered."""
+GIANT_LENGTH = 1 << 16
+"""Characters of a token whose words are taken one by one: a book without spaces is one token."""
 MIX_1, MIX_2, STEP = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x9E3779B97F4A7C15
 """The constants of splitmix64 (Steele, Lea and Flood 2014)."""
 
@@ -44,7 +52,7 @@ class NGrams(NamedTuple):
 
 def words(text: str) -> list[str]:
     """The words of a text, in order."""
-    return [word for token in text.split() for word in _words_of(token)]
+    return [word for token in text.split() for piece in _pieces_of(token) if (word := piece.strip(AROUND))]
 
 
 def shared_words(text: str, number: int, n: int) -> str:
@@ -108,15 +116,18 @@ class _Tokens(dict[str, int]):
 
     def __init__(self) -> None:
         super().__init__()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.clear()
+        self._hash_of = _Pieces()
         self._hashes, self._first, self._count = array("Q"), array("q"), array("q")
 
     def __missing__(self, token: str) -> int:
-        found = _words_of(token)
-        number = len(self._first)
-        self._first.append(len(self._hashes))
-        self._count.append(len(found))
-        # 0 is kept for "no word"
-        self._hashes.extend(xxhash.xxh3_64_intdigest(word.encode("utf-8", "surrogatepass")) | 1 for word in found)
+        number, first = len(self._first), len(self._hashes)
+        self._hashes.extend(filter(None, map(self._hash_of.__getitem__, _pieces_of(token))))
+        self._first.append(first)
+        self._count.append(len(self._hashes) - first)
         if len(token) <= MAX_KNOWN_LENGTH:
             self[token] = number
         return number
@@ -125,9 +136,8 @@ class _Tokens(dict[str, int]):
         """The hashes of all words, text by text, and how many each text has."""
         import numpy as np
 
-        if len(self._first) > KNOWN_TOKENS:
-            self.clear()
-            self._hashes, self._first, self._count = array("Q"), array("q"), array("q")
+        if len(self._first) > KNOWN_TOKENS or len(self._hash_of) > KNOWN_TOKENS:
+            self._forget()
         tokens = [text.split() for text in texts]
         lengths = np.fromiter(map(len, tokens), np.int64, len(tokens))
         numbers = np.fromiter(map(self.__getitem__, chain.from_iterable(tokens)), np.int64, int(lengths.sum()))
@@ -146,18 +156,22 @@ def _edges(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts, dtype=np.int64)))
 
 
-def _words_of(token: str) -> list[str]:
+class _Pieces(dict[str, int]):
+    """Piece of a token → the hash of the word in it, never 0; 0 where it is punctuation alone."""
+
+    def __missing__(self, piece: str) -> int:
+        word = piece.strip(AROUND)
+        found = xxhash.xxh3_64_intdigest(word.encode("utf-8", "surrogatepass")) | 1 if word else 0
+        if len(piece) <= MAX_KNOWN_LENGTH:
+            self[piece] = found
+        return found
+
+
+def _pieces_of(token: str) -> Iterable[str]:
+    """The words of a token, with the punctuation around them."""
     if token.isascii():
-        word = token.lower().strip(AROUND)
-        return [word] if word else []
+        return (token.lower(),)
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", token).casefold())
-    return [word for piece in _pieces().findall(folded) if (word := piece.strip(AROUND))]
-
-
-@cache
-def _pieces() -> regex.Pattern[str]:
-    """One character of a script without spaces, with its marks, or a stretch of others."""
-    import regex
-
-    script = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-    return regex.compile(rf"[{script}]\p{{M}}*|[^{script}]+")
+    if len(folded) < GIANT_LENGTH:
+        return _PIECES.findall(folded)
+    return (match[0] for match in _PIECES.finditer(folded))

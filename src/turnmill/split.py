@@ -81,7 +81,7 @@ def joined_groups(links: Iterable[tuple[int, int]]) -> dict[int, int]:
 
 def split_rows(
     keys: Sequence[int] | NDArray[np.uint64],
-    sources: Sequence[int],
+    sources: Sequence[int] | NDArray[np.int64],
     options: Split,
     own: Mapping[int, Split] | None = None,
     names: Sequence[str] = (),

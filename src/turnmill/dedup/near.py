@@ -227,7 +227,7 @@ def _buckets(keys: NDArray[np.uint64], numbers: NDArray[np.int64], digests: NDAr
     """The texts of each key that two different sets have, in order, the lowest of each set alone."""
     import numpy as np
 
-    order = np.argsort(keys, kind="stable")
+    order = np.argsort(keys)
     ordered = keys[order]
     same = ordered[1:] == ordered[:-1]
     is_shared = np.zeros(len(keys), dtype=np.bool_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -92,15 +93,37 @@ def run_shard(task: DedupTask, folder: Path) -> ShardResult:
 
 
 def _losers(task: DedupTask) -> tuple[list[Loser], dict[Place, int]]:
+    near = read_known(task.near) if task.near else None
+    wanted = _repeated(task.indexes).union(near.texts if near else ())
     order = {name: number for number, name in enumerate(task.sources)}
-    rows: dict[Place, int] = {}
-    entries: list[Entry] = []
-    for row in read_index([Path(path) for path in task.indexes]):
-        if row.kept:
-            place = _place(order, row)
-            rows[place] = row.row
-            entries.append(Entry(row.id, row.weights, place, row.exchange, row.row))
-    return duplicates(entries, task.dedup.by, read_known(task.near) if task.near else None), rows
+    entries = [
+        Entry(row.id, row.weights, _place(order, row), row.exchange, row.row)
+        for row in (read_index([Path(path) for path in task.indexes]) if wanted else ())
+        if row.row in wanted and row.kept
+    ]
+    return duplicates(entries, task.dedup.by, near), {entry.place: entry.row for entry in entries}
+
+
+def _repeated(indexes: Sequence[str]) -> set[int]:
+    """Numbers of the rows whose id or first exchange another row may have.
+
+    24 bytes a row are held: the others can neither leave nor make one leave, and are never looked at again.
+    """
+    import numpy as np
+
+    rows, keys = array("q"), (array("Q"), array("Q"))
+    for path in indexes:
+        for batch in batches(Path(path), ["row", "kept", "id", "exchange"]):
+            kept = batch.filter(batch.column("kept"))
+            rows.extend(kept.column("row").to_pylist())
+            for held, name in zip(keys, ("id", "exchange"), strict=True):
+                held.extend(int(key[:16] or "0", 16) for key in kept.column(name).to_pylist())
+    found = np.zeros(len(rows), dtype=np.bool_)
+    for held in keys:
+        key = np.frombuffer(held, dtype=np.uint64)
+        _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
+        found |= (counts[inverse] > 1) & (key != 0)
+    return set(np.frombuffer(rows, dtype=np.int64)[found].tolist())
 
 
 def _place(order: dict[str, int], row: IndexRow) -> Place:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from array import array
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from turnmill.conversation import Json
 from turnmill.dedup import Near
 from turnmill.errors import UsageError, quote, shell_word
-from turnmill.files.tables import write_columns
+from turnmill.files.tables import batches, write_columns
 from turnmill.options import Split
 from turnmill.split import MAX_GROUP_SHARE, joined_groups, require_one_amount, split_rows
 from turnmill.steps.shards import ShardResult
@@ -22,6 +23,9 @@ from turnmill.verbs.filter import read_index
 from turnmill.verbs.near import NearFiles, read_known
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from turnmill.config import Config
 
 VERSION = 2
@@ -47,11 +51,11 @@ class SplitTask(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """The rows that the filters leave, by column."""
+    """The rows that stay, by column; 24 bytes a row."""
 
-    rows: list[int]
-    groups: list[int]
-    sources: list[int]
+    rows: NDArray[np.int64]
+    groups: NDArray[np.uint64]
+    sources: NDArray[np.int64]
 
 
 def require_usable(options: Split, kept_columns: Sequence[str]) -> None:
@@ -87,9 +91,10 @@ def run_shard(task: SplitTask, folder: Path) -> ShardResult:
     import numpy as np
     import pyarrow as pa
 
-    found, joins = _staying(task)
+    found = _staying(task)
+    joins = _joins(task)
     own = {task.sources.index(name): split for name, split in task.own.items()}
-    keys = np.array([joins.get(group, group) for group in found.groups], dtype=np.uint64)
+    keys = _joined(found.groups, joins)
     sides = split_rows(keys, found.sources, task.split, own, task.sources)
     schema = pa.schema([pa.field("row", pa.int64(), nullable=False), pa.field("held_out", pa.bool_(), nullable=False)])
     write_columns(folder / SIDES, {"row": found.rows, "held_out": sides.held_out}, schema)
@@ -97,7 +102,7 @@ def run_shard(task: SplitTask, folder: Path) -> ShardResult:
     if task.near:
         counts["split/groups-joined"] = sum(key != joined for key, joined in joins.items())
     largest = sorted(sides.oversized.items(), key=lambda item: (-item[1], item[0]))[:NAMED_GROUPS]
-    named = {found.rows[int(np.argmax(keys == np.uint64(key)))]: size for key, size in largest}
+    named = {int(found.rows[np.argmax(keys == np.uint64(key))]): size for key, size in largest}
     oversized = [[place, named[row]] for row, place in _places(task, named)]
     return ShardResult(counts, {"rows": len(found.rows), "oversized": oversized})
 
@@ -108,21 +113,49 @@ def _places(task: SplitTask, rows: Collection[int]) -> list[tuple[int, str]]:
     return [(row.row, f"{row.source_file}:{row.source_line}") for row in indexed if row.row in rows]
 
 
-def _staying(task: SplitTask) -> tuple[_Rows, dict[int, int]]:
-    """The rows to split, and group → the group that near-duplicates make it part of."""
-    known = read_known(task.near) if task.near else None
+def _staying(task: SplitTask) -> _Rows:
+    """The rows that no step let go."""
+    import numpy as np
+
     lost = lost_rows(Path(task.duplicates)).union(*(lost_rows(Path(path)) for path in task.left))
     order = {name: number for number, name in enumerate(task.sources)}
-    found = _Rows([], [], [])
+    rows, groups, sources = array("q"), array("Q"), array("q")
+    for path in task.indexes:
+        for row, source, group, kept in _read(path, ("row", "source", "group", "kept")):
+            if kept and row not in lost:
+                rows.append(row)
+                groups.append(group)
+                sources.append(order[source])
+    return _Rows(np.array(rows, dtype=np.int64), np.array(groups, dtype=np.uint64), np.array(sources, dtype=np.int64))
+
+
+def _joins(task: SplitTask) -> dict[int, int]:
+    """Group → the group that near-duplicates make it part of."""
+    if task.near is None:
+        return {}
+    known = read_known(task.near)
     group_of: dict[int, int] = {}
-    for row in read_index([Path(path) for path in task.indexes]):
-        if known and row.row in known.texts:
-            group_of[row.row] = row.group
-        if row.kept and row.row not in lost:
-            found.rows.append(row.row)
-            found.groups.append(row.group)
-            found.sources.append(order[row.source])
-    return found, joined_groups(_links(known, group_of)) if known else {}
+    for path in task.indexes:
+        group_of.update((row, group) for row, group in _read(path, ("row", "group")) if row in known.texts)
+    return joined_groups(_links(known, group_of))
+
+
+def _read(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """Those columns of an index, row by row."""
+    for batch in batches(Path(path), columns):
+        yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
+
+
+def _joined(groups: NDArray[np.uint64], joins: Mapping[int, int]) -> NDArray[np.uint64]:
+    """The groups with each joined one as that which it is part of."""
+    import numpy as np
+
+    if not joins:
+        return groups
+    old = np.array(sorted(joins), dtype=np.uint64)
+    new = np.array([joins[key] for key in sorted(joins)], dtype=np.uint64)
+    at = np.minimum(np.searchsorted(old, groups), len(old) - 1)
+    return np.where(old[at] == groups, new[at], groups)
 
 
 def _links(known: Near, group_of: Mapping[int, int]) -> Iterator[tuple[int, int]]:

@@ -124,3 +124,9 @@ def test_deep_records_are_no_trouble():
     for _ in range(5000):
         record = {"more": record}
     assert item_of(record, None).texts == ("deep",)
+
+
+def test_a_giant_text_and_a_giant_word_are_no_trouble():
+    book = " ".join(f"p{number}" for number in range(100_000))
+    found = hits([QUESTION], [book, "x" * 1_000_000, f"{book} {QUESTION}"], ["漢" * 200_000])
+    assert [hit and (hit.text, hit.shared) for hit in found] == [(2, 8), None]

@@ -188,3 +188,18 @@ def test_a_contaminated_row_can_be_shown(turnmill, prepare, rows, write):
     answer = turnmill("quarantine", "show", output, "--code", "evaluation-overlap")
     assert answer.code == 0
     assert "farmer" in answer.out
+
+
+def test_what_an_earlier_run_held_out_is_evaluation_data(turnmill, prepare, chats):
+    rows = chats("rows.jsonl", *numbered(100))
+    held_out = prepare(rows, "--split.fraction", "0.2").folder / "conversations" / "eval" / "*.parquet"
+    found = turnmill("decontaminate", rows, "--against", held_out, "--json").json
+    assert 5 < len(found["found"]) < 50
+    assert len(found["found"]) == found["per_source"]["rows"]["contaminated"]
+
+
+def test_a_run_of_which_nothing_is_left_says_why(turnmill, chats, write, tmp_path):
+    rows, bench = chats("rows.jsonl", [ITEM, "22"]), write("bench.txt", ITEM)
+    answer = turnmill("prepare", rows, "--model", "smollm2", "--against", bench, "--output", tmp_path / "out")
+    assert answer.code == 3
+    assert "every row was held out, filtered, contaminated or a duplicate" in answer.err

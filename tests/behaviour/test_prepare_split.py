@@ -7,6 +7,7 @@ import json
 import pytest
 
 from chats import numbered
+from planted import exact_pairs, planted
 
 
 def first_users(published, side: str) -> set[str]:
@@ -121,6 +122,18 @@ def test_near_duplicates_stand_on_one_side(prepare, variants):
     together = prepare(variants, "--split.fraction", "0.3", *near, output="near")
     assert len(towns(together, "eval")) > 5
     assert not towns(together, "eval") & towns(together, "train")
+
+
+def test_no_pair_of_near_duplicates_stands_on_two_sides(prepare, chats):
+    texts = planted(150, edited=150, seed=11)
+    rows = chats("rows.jsonl", *([text, "Noted."] for text in texts))
+    published = prepare(rows, "--split.fraction", "0.3", "--split.near", "true", "--dedup.near.threshold", "0.7")
+    held_out = {row["row"] for row in published.conversations("eval")}
+    pairs = exact_pairs([f"{text} Noted." for text in texts], 0.7)
+    assert 40 < len(held_out) < 200
+    assert sum(first in held_out for first, _ in pairs) > 10
+    assert [pair for pair in pairs if len(held_out & set(pair)) == 1] == []
+    assert published.report["rows"]["duplicates"] == 0
 
 
 @pytest.mark.parametrize("flags", [["--seed", "7"], ["--split.fraction", "0.9"], ["--workers", "2"]])

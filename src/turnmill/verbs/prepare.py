@@ -328,7 +328,7 @@ def _pack(builder: Builder, plan: Plan, examples: dict[str, Built]) -> Built:
     built = builder.build(step, tasks, pack.run_shard)
     if not len(built.results) or not built.counters["train/packs"]:
         counts = _sums(result for one in examples.values() for result in one.results)
-        why = _codes_listing(counts) or "  every row was held out, filtered or a duplicate"
+        why = _codes_listing(counts) or "  every row was held out, filtered, contaminated or a duplicate"
         raise HealthError(f"no row became a training example:\n{why}", next_step=_census_of(config))
     return built
 

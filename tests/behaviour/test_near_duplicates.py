@@ -65,6 +65,16 @@ def test_all_rows_alike_leave_but_one(prepare, chats):
     assert published.report["codes"] == {"near-duplicate": 299}
 
 
+def test_a_passage_that_many_rows_share_is_called_out(turnmill, chats, tmp_path):
+    passage = " ".join(f"p{number}" for number in range(200))
+    rows = chats("rows.jsonl", *[[f"{passage} What of {n}?", f"{n}."] for n in range(10)], *numbered(20))
+    flags = ["--model", "smollm2", "--output", tmp_path / "out"]
+    answer = turnmill("prepare", rows, *flags, *NEAR)
+    assert "warning: source 'rows': 9 of 30 rows left as near-duplicates; where they share a long passage" in answer.err
+    few = turnmill("prepare", rows, *flags, *NEAR, "--dedup.near.threshold", "0.99")
+    assert "near-duplicates" not in few.err
+
+
 @pytest.mark.parametrize("flags", [["--workers", "2"], ["--limit", "1000"]])
 def test_out_is_the_same_however_it_is_made(prepare, chats, texts, flags):
     rows = chats("rows.jsonl", *as_chats(texts))

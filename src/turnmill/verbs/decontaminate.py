@@ -254,8 +254,8 @@ def counts_of(found: Compared, row: Checked, code: str) -> dict[str, int]:
 def _staying(task: DecontaminateTask) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
     """Each stored batch, with the rows of it that filters and dedup leave."""
     groups = range(task.groups.first, task.groups.end)
-    lost = lost_rows(Path(task.duplicates))
-    indexed = batches(Path(task.index), ["row", "kept"], groups)
+    indexed = list(batches(Path(task.index), ["row", "kept"], groups))
+    lost = lost_rows(Path(task.duplicates), indexed[0]["row"][0].as_py(), indexed[-1]["row"][-1].as_py())
     for index, batch in zip(indexed, batches(Path(task.conversations), groups=groups), strict=True):
         pairs = zip(index.column("row").to_pylist(), index.column("kept").to_pylist(), strict=True)
         yield batch, [number for number, (row, kept) in enumerate(pairs) if kept and row not in lost]

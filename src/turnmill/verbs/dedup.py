@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 VERSION = 4
 DUPLICATES = "duplicates.parquet"
+MANY = 0.2
+"""Of a larger share of a source, near-duplicates are named: a passage that rows share may make them so."""
 
 
 class DedupTask(NamedTuple):
@@ -153,6 +155,25 @@ def _duplicate(conversation: Any, loser: Loser, winner_row: int, fingerprint: st
     return Duplicate(left, loser.winner.id, winner_row, loser.similarity)
 
 
-def lost_rows(path: Path) -> set[int]:
-    """Numbers of the rows that left as duplicates."""
-    return {row for batch in batches(path, ["row"]) for row in batch.column("row").to_pylist()}
+def warnings(result: ShardResult, rows: Mapping[str, int]) -> list[str]:
+    """Sources of which so many rows leave as near-duplicates that a person should look.
+
+    Args:
+        result: of `run_shard`.
+        rows: source → its checked rows.
+    """
+    found = {name: counts.get("codes/near-duplicate", 0) for name, counts in result.extra["by_source"].items()}
+    return [
+        f"source {name!r}: {lost:,} of {rows[name]:,} rows left as near-duplicates; where they share a long passage and "
+        "ask other things of it, raise dedup.near.threshold (turnmill quarantine show OUT --duplicates)"
+        for name, lost in found.items()
+        if lost > MANY * rows[name]
+    ]
+
+
+def lost_rows(path: Path, first: int = 0, last: int = 2**63 - 1) -> set[int]:
+    """Numbers of the rows from `first` to `last` that left, of a file of such rows."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=["row"], filters=[("row", ">=", first), ("row", "<=", last)])
+    return set(table.column("row").to_pylist())

@@ -11,6 +11,7 @@ TORCH = ("torch==2.13.0",)
 REQUIREMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "trl": (TORCH, ("trl==1.16.0", "transformers==5.24.0", "datasets==5.2.0")),
     "llamafactory": (TORCH, ("llamafactory==0.9.5",)),
+    "near": (("rensa==0.5.0", "datasketch==2.0.0"),),
     "axolotl": (TORCH, ("--no-build-isolation", "axolotl==0.19.0")),
 }
 """Environment → what pip installs, one list after the other: torch first, as a build for the CPU."""
@@ -44,6 +45,8 @@ def made(name: str) -> str:
 
 def versions(name: str) -> list[str]:
     """What stands in an environment, `name==version`."""
-    packages = ("axolotl", "datasets", "llamafactory", "tokenizers", "torch", "transformers", "trl")
+    packages = (
+        "axolotl", "datasets", "datasketch", "llamafactory", "rensa", "tokenizers", "torch", "transformers", "trl",
+    )  # fmt: skip
     found = subprocess.run([python_of(name), "-m", "pip", "freeze"], capture_output=True, text=True, check=False)
     return [line for line in found.stdout.splitlines() if line.partition("==")[0] in packages]

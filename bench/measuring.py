@@ -38,6 +38,18 @@ def answer(rows: int, stages: dict[str, Figures], **found: Any) -> None:
     print(json.dumps({"rows": rows, "stages": stages, "peak_mib": peak_mib(), **found}))
 
 
+def found(left: set[int], planted: list[float], threshold: float = 0.8) -> dict[str, float]:
+    """How many of the planted near-duplicates leave, and how many texts leave that none was planted for.
+
+    Args:
+        left: numbers of the texts that leave.
+        planted: of each text, how similar it is to the one that it was made of; 0 where it was not made of one.
+    """
+    wanted = {number for number, similarity in enumerate(planted) if similarity >= threshold}
+    wrong = sum(number not in wanted for number in left)
+    return {"left": len(left), "recall": len(left & wanted) / max(1, len(wanted)), "wrong": wrong}
+
+
 def kept(batches: Any) -> dict[str, int]:
     """Tokens and trained tokens.
 

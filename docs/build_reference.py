@@ -20,6 +20,7 @@ STAGES = {
     "check": "The conversation breaks the chat contract.",
     "filter": "A filter let the row go; these do not count against the health limit.",
     "dedup": "The row says what another row says; it lies in `duplicates/`.",
+    "decontaminate": "The row says what evaluation data say; these do not count against the health limit either.",
     "render": "The model's template cannot say the row.",
     "tokenize": "The row gives no example.",
     "fit": "The example does not fit.",

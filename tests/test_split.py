@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from turnmill.conversation import Conversation, Message
 from turnmill.errors import UsageError
 from turnmill.options import Split
-from turnmill.split import group_key, split_rows
+from turnmill.split import group_key, joined_groups, split_rows
 
 KEYS = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=60)
 
@@ -56,11 +56,11 @@ def test_a_fraction_never_moves_a_group(keys, added, fraction):
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(spread(30)), st.integers(0, 2)), min_size=1), st.integers(0, 9), st.booleans()
+    st.lists(st.tuples(st.sampled_from(spread(30)), st.integers(0, 2)), min_size=1), st.floats(0, 0.9), st.booleans()
 )
-def test_no_group_stands_on_both_sides(rows, wanted, per_source):
+def test_no_group_stands_on_both_sides(rows, fraction, per_source):
     keys, sources = zip(*rows, strict=True)
-    held = split_rows(keys, sources, Split(rows=wanted, per_source=per_source)).held_out
+    held = split_rows(keys, sources, Split(fraction=fraction, per_source=per_source)).held_out
     assert not {key for key, out in zip(keys, held, strict=True) if out} & {
         key for key, out in zip(keys, held, strict=True) if not out
     }
@@ -98,3 +98,42 @@ def test_nothing_is_held_out_unless_asked():
 def test_refuses_amounts_that_make_no_sense(options):
     with pytest.raises(UsageError, match="split"):
         split_rows([1], [0], options)
+
+
+@pytest.mark.parametrize(
+    ("keys", "options", "message"),
+    [
+        (spread(10), Split(rows=11), "split.rows is 11, but 10 rows are left to split; expected fewer"),
+        (spread(10), Split(rows=10), "split.rows is 10, but 10 rows are left to split; expected fewer"),
+        ([1], Split(rows=1, per_source=True), "split.rows is 1, but 1 rows of source 'a' are left to split"),
+        ([1] * 9 + [2], Split(rows=2), "but 10 rows are left to split, 9 of them in groups of over 1%, which train"),
+        (spread(10), Split(rows=6, per_source=True), "split.rows is 6, but 5 rows of source 'a' are left to split"),
+    ],
+)
+def test_refuses_more_rows_than_there_are(keys, options, message):
+    sources = [number % 2 for number in range(len(keys))]
+    with pytest.raises(UsageError, match=message) as refused:
+        split_rows(keys, sources, options, names=("a", "b"))
+    assert refused.value.next_step == "--split.fraction 0.05"
+
+
+@pytest.mark.parametrize("rows", [1, 5, 9])
+def test_holds_out_as_many_rows_as_are_asked_for(rows):
+    assert split_rows(spread(10), [0] * 10, Split(rows=rows)).held_out.sum() == rows
+
+
+def test_linked_groups_take_the_smallest_key_of_all():
+    found = joined_groups([(5, 9), (7, 9), (2, 7), (11, 12), (30, 30)])
+    assert found == {2: 2, 5: 2, 7: 2, 9: 2, 11: 11, 12: 11, 30: 30}
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20))), st.randoms())
+def test_the_order_of_links_changes_nothing(links, draw):
+    swapped = [pair[::-1] for pair in draw.sample(links, len(links))]
+    assert joined_groups(swapped) == joined_groups(links)
+
+
+@pytest.mark.parametrize("options", [{"options": Split(rows=1, per_source=True)}, {"own": {1: Split(rows=1)}}])
+def test_refuses_to_hold_out_of_a_source_that_nothing_is_left_of(options):
+    with pytest.raises(UsageError, match=r"split\.rows is 1, but 0 rows of source 'b' are left to split"):
+        split_rows(spread(9), [0] * 9, **{"options": Split(), "names": ("a", "b"), **options})

@@ -61,6 +61,8 @@ class Config(BaseModel):
     """Which filters run, and their options."""
     dedup: options.Dedup = options.Dedup()
     """Which duplicates leave."""
+    decontaminate: options.Decontaminate = options.Decontaminate()
+    """Which rows leave because evaluation data hold what they say."""
     split: options.Split = options.Split()
     """Which rows are held out for evaluation."""
     render: options.Render = options.Render()
@@ -112,6 +114,9 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "filter.encoding_damage.min_marks": (1, inf),
     "filter.repetition_loops.min_repeats": (3, inf),
     "filter.repetition_loops.min_characters": (1, inf),
+    "dedup.near.threshold": (0.3, 1),
+    "dedup.near.ngram": (1, 100),
+    "decontaminate.ngram": (1, 100),
     "split.fraction": (0, 1),
     "split.rows": (0, inf),
     "fit.max_tokens": (1, inf),

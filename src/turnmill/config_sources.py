@@ -18,6 +18,7 @@ SECTIONS = ("read", "check", "health", "filter", "split", "render", "loss", "fit
 GLOBAL_SECTIONS = {
     "model": "the examples of a run are made for one model",
     "dedup": "it compares the rows of all sources",
+    "decontaminate": "the rows of all sources are compared with the same evaluation data",
     "pack": "a pack holds examples of all sources",
     "seed": "it is drawn from over all sources",
     "workers": "the sources share them",
@@ -28,6 +29,7 @@ GLOBAL_SECTIONS = {
 GLOBAL_FIELDS = {
     "read.keep_columns": "the rows of all sources stand in one table",
     "split.per_source": "it says how the sources are held out together",
+    "split.near": "near-duplicates are looked for in all sources together",
     "fit.max_tokens": "a pack holds examples of all sources",
 }
 """Fields of the other sections that no source can have for itself, and why."""

@@ -218,12 +218,37 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Near:
+    """What counts as a near-duplicate: for `dedup.by: [near]` and `split.near`."""
+
+    threshold: float = 0.8
+    """Jaccard similarity of two rows' n-grams of words (shared ones over all) from which on they are near."""
+    ngram: int = 3
+    """Words of an n-gram; in scripts without spaces every character is a word."""
+
+
+@dataclass(frozen=True, slots=True)
 class Dedup:
     """Which duplicates leave."""
 
-    by: tuple[Literal["exact", "first-exchange"], ...] = ("exact",)
+    by: tuple[Literal["exact", "first-exchange", "near"], ...] = ("exact",)
     """`exact`: of rows with the same messages, tools and template arguments the first stays; `first-exchange`: of rows
-    whose first user text and first assistant turn are the same but for case and white space. `[]`: all stay."""
+    whose first user text and first assistant turn are the same but for case and white space; `near`: of rows whose
+    texts, but for system prompts, share most n-grams. `[]`: all stay."""
+    near: Near = Near()
+    """What counts as a near-duplicate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decontaminate:
+    """Which rows leave because evaluation data hold what they say."""
+
+    against: tuple[str, ...] = ()
+    """Evaluation data: files, directories, globs or URLs, in any dialect, as other JSON records, or as text, an item a
+    line (`.txt`). None: every row stays."""
+    ngram: int = 13
+    """A row that shares so many words in a row with an evaluation item leaves; a shorter item takes the rows that have
+    a message of just its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,11 +258,13 @@ class Split:
     fraction: float = 0.0
     """Share of the prompt groups; a group's side never changes when rows are added."""
     rows: int = 0
-    """Groups in key order until at least so many rows are held out."""
+    """Groups in key order until at least so many rows are held out; an error where there are not enough."""
     group_field: str | None = None
     """A kept column that names the group, in place of the first user text."""
     per_source: bool = False
     """Hold out of each source on its own."""
+    near: bool = False
+    """Rows that are near-duplicates, as `dedup.near` says, are held out together or not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +390,6 @@ class Pack:
 
 
 __all__ = [
-    "Check", "Dedup", "Estimate", "Filter", "Fit", "Health", "Loss", "Mix", "Model", "Pack", "Read", "Render", "Score",
-    "Select", "Source", "Split",
+    "Check", "Decontaminate", "Dedup", "Estimate", "Filter", "Fit", "Health", "Loss", "Mix", "Model", "Near", "Pack",
+    "Read", "Render", "Score", "Select", "Source", "Split",
 ]  # fmt: skip

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import xxhash
 
 from turnmill.conversation import Conversation, canonical_json
-from turnmill.errors import UsageError
+from turnmill.errors import UsageError, quote
 from turnmill.options import Split
 
 if TYPE_CHECKING:
@@ -59,11 +59,32 @@ def normalised(text: str) -> str:
     return " ".join(folded.split())
 
 
+def joined_groups(links: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """The key of each group that is linked to others: the smallest of all that links lead to.
+
+    Args:
+        links: keys of two groups each.
+    """
+    parents: dict[int, int] = {}
+
+    def root(key: int) -> int:
+        parents.setdefault(key, key)
+        while parents[key] != key:
+            parents[key] = key = parents[parents[key]]
+        return key
+
+    for one, other in links:
+        low, high = sorted((root(one), root(other)))
+        parents[high] = low
+    return {key: root(key) for key in parents}
+
+
 def split_rows(
     keys: Sequence[int] | NDArray[np.uint64],
-    sources: Sequence[int],
+    sources: Sequence[int] | NDArray[np.int64],
     options: Split,
     own: Mapping[int, Split] | None = None,
+    names: Sequence[str] = (),
 ) -> Sides:
     """Hold out whole groups: those whose key falls under `fraction`, or the lowest keys until `rows` are reached.
 
@@ -76,9 +97,11 @@ def split_rows(
         sources: number of every row's source.
         options: how much to hold out.
         own: source → how much of it, where it says so for itself: then it holds out on its own.
+        names: of the sources, for messages.
 
     Raises:
-        UsageError: both `fraction` and `rows` are given, or one is out of range.
+        UsageError: both `fraction` and `rows` are given, one is out of range, or there are not so many rows to hold out
+            in whole groups beside some that train.
     """
     import numpy as np
 
@@ -91,8 +114,10 @@ def split_rows(
         row_sources = np.where(np.isin(row_sources, list(own)), row_sources, TOGETHER)
     held: set[int] = set()
     oversized: dict[int, int] = {}
-    for source in np.unique(row_sources):
-        chosen, large = _choose_groups(row_keys[row_sources == source], own.get(int(source), options))
+    asked = {*np.unique(row_sources).tolist(), *own, *(range(len(names)) if options.per_source else ())}
+    for source in sorted(asked):
+        where = f" of source {quote(names[source])}" if source != TOGETHER and names else ""
+        chosen, large = _choose_groups(row_keys[row_sources == source], own.get(source, options), where)
         held |= chosen
         for key, rows in large.items():
             oversized[key] = oversized.get(key, 0) + rows
@@ -114,7 +139,7 @@ def require_one_amount(options: Split) -> None:
         raise UsageError(f"split.rows is {options.rows}; expected 0 or more")
 
 
-def _choose_groups(row_keys: NDArray[np.uint64], options: Split) -> tuple[set[int], dict[int, int]]:
+def _choose_groups(row_keys: NDArray[np.uint64], options: Split, where: str) -> tuple[set[int], dict[int, int]]:
     """Keys of the groups to hold out, and the oversized ones with their rows."""
     import numpy as np
 
@@ -124,6 +149,21 @@ def _choose_groups(row_keys: NDArray[np.uint64], options: Split) -> tuple[set[in
     keys, sizes = keys[~large], sizes[~large]
     if options.rows:
         taken = np.cumsum(sizes) - sizes < options.rows
+        _require_enough(options.rows, int(sizes[taken].sum()), len(row_keys), int(sizes.sum()), where)
     else:
         taken = keys < np.uint64(int(options.fraction * KEY_SPACE))
     return set(keys[taken].tolist()), oversized if options.fraction or options.rows else {}
+
+
+def _require_enough(wanted: int, held_out: int, rows: int, in_groups: int, where: str) -> None:
+    """Refuse to hold out fewer rows than were asked for, or all there are.
+
+    Raises:
+        UsageError: so it would be.
+    """
+    if wanted <= held_out < rows:
+        return
+    too_large = rows - in_groups
+    large = f", {too_large:,} of them in groups of over {MAX_GROUP_SHARE:.0%}, which train" if too_large else ""
+    what = f"split.rows is {wanted:,}, but {rows:,} rows{where} are left to split{large}"
+    raise UsageError(f"{what}; expected fewer, in whole groups", next_step="--split.fraction 0.05")

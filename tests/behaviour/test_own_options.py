@@ -122,6 +122,8 @@ def test_what_a_source_changes_is_made_anew_and_nothing_else(made, tmp_path):
     ("own", "said"),
     [
         ({"dedup": {"by": []}}, "dedup cannot be set for one source: it compares the rows of all sources"),
+        ({"decontaminate": {"ngram": 8}}, "decontaminate cannot be set for one source: the rows of all sources are"),
+        ({"split": {"near": True}}, "split.near cannot be set for one source: near-duplicates are looked for in all"),
         ({"pack": {"on": False}}, "pack cannot be set for one source"),
         ({"model": {"name_or_path": "x"}}, "model cannot be set for one source"),
         ({"seed": 1}, "seed cannot be set for one source"),

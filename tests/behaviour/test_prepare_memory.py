@@ -34,18 +34,21 @@ def write_rows(path: Path, megabytes: int) -> None:
             written += file.write(json.dumps(chat(*texts)) + "\n")
 
 
-def peak_mib(folder: Path, megabytes: int, workers: int) -> int:
+NEAR = ("--dedup.by", "[exact, near]", "--split.near", "true", "--split.fraction", "0.1")
+
+
+def peak_mib(folder: Path, megabytes: int, workers: int, more: tuple[str, ...]) -> int:
     """MiB of the largest process of a run."""
     script, data = folder / "prepare.py", folder / f"rows-{megabytes}.jsonl"
     script.write_text(RUN)
     write_rows(data, megabytes)
-    flags = ["--model", "smollm2", "--output", str(folder / f"out-{megabytes}"), "--workers", str(workers)]
+    flags = ["--model", "smollm2", "--output", str(folder / f"out-{megabytes}"), "--workers", str(workers), *more]
     done = subprocess.run([sys.executable, script, "prepare", data, *flags], capture_output=True, text=True, check=True)
     return int(done.stderr.splitlines()[-1])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_four_times_the_data_take_hardly_more_memory(tmp_path, workers):
-    small, large = (peak_mib(tmp_path, megabytes, workers) for megabytes in (20, 80))
+@pytest.mark.parametrize(("workers", "more"), [(1, ()), (2, ()), (2, NEAR)])
+def test_four_times_the_data_take_hardly_more_memory(tmp_path, workers, more):
+    small, large = (peak_mib(tmp_path, megabytes, workers, more) for megabytes in (20, 80))
     assert large <= 1.3 * small, f"{small} MiB for 20 MB, {large} MiB for 80 MB"

@@ -27,3 +27,15 @@ def test_a_dry_run_does_not_repeat_credentials(turnmill, tmp_path):
     fsspec.filesystem("memory").pipe(URL.removeprefix("memory:/"), json.dumps(chat("q", "a")).encode())
     answer = turnmill("prepare", URL, "--model", "smollm2", "--output", tmp_path / "out", "--dry-run")
     assert (answer.code, "cret" in answer.err + answer.out) == (0, False)
+
+
+def test_evaluation_data_may_lie_in_a_store(turnmill, chats, tmp_path):
+    fsspec.filesystem("memory").pipe(
+        URL.removeprefix("memory:/"), json.dumps({"question": "What is 3 plus 3?"}).encode()
+    )
+    output, rows = tmp_path / "out", chats("rows.jsonl", *numbered(9))
+    answer = turnmill("prepare", rows, "--model", "smollm2", "--output", output, "--against", URL)
+    assert (answer.code, "cret" in answer.err + answer.out) == (0, False)
+    assert "1 contaminated" in answer.out
+    assert not [path for path in output.rglob("*") if path.is_file() and b"cret" in path.read_bytes()]
+    assert "cret" not in str([*turnmill("decontaminate", rows, "--against", URL)])

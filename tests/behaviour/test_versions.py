@@ -11,7 +11,7 @@ import pytest
 from chats import chat
 from published import Published
 from turnmill.cli.app import run
-from turnmill.verbs import check, dedup, filter, pack, split, tokenize
+from turnmill.verbs import check, decontaminate, dedup, filter, near, pack, split, tokenize
 
 CALL = {"from": "function_call", "value": '{"name": "stock", "arguments": {"part": "M6"}}'}
 TOOLS = '[{"name": "stock", "parameters": {"type": "object", "properties": {"part": {"type": "string"}}}}]'
@@ -39,6 +39,33 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
     return Published(folder / "out")
 
 
+TALES = [
+    "A turner cut a ring of brass for a friend who lives far away and sent it by the morning train.",
+    "A turner cut a ring of brass for a friend who lives far away and sent it by the evening train.",
+    "Two millers bought one mill between them and nobody in the valley knows what they paid for all of it.",
+    "what they paid for all of it",
+]
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Published:
+    folder = tmp_path_factory.mktemp("golden-near")
+    (folder / "rows.jsonl").write_text("".join(json.dumps(chat("Tell me.", text)) + "\n" for text in TALES))
+    (folder / "bench.txt").write_text(f"Once, {TALES[2]}\nWhat they paid, for all of it?\n")
+    flags = ["--model", "smollm2", "--workers", "1", "--against", str(folder / "bench.txt"), "--split.near", "true"]
+    near = ["--dedup.by", "[near]", "--dedup.near.threshold", "0.6", "--output", str(folder / "out")]
+    assert run(["prepare", str(folder / "rows.jsonl"), *flags, *near]) == 0
+    return Published(folder / "out")
+
+
+def test_versions_stand_for_one_output_of_what_compares_rows(compared: Published) -> None:
+    found = [*left(compared, "duplicates"), *left(compared, "quarantine")]
+    similar = [row["similarity"] for row in compared.table("duplicates")]
+    versions = {step["name"]: step["version"] for step in compared.manifest["steps"]}
+    assert {**versions, **COMPARING_STEPS}.items() >= COMPARING.items()
+    assert digest([found, similar]) == "58e2a7cf806d9c9b"
+
+
 def digest(rows: Any) -> str:
     return hashlib.sha256(json.dumps(rows, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
@@ -58,12 +85,18 @@ OUTPUTS = {
 VERSIONS = {
     "check": (check.VERSION, 2, "a4358e0d6a60b289"),
     "filter": (filter.VERSION, 3, "4d89107d3396e4df"),
-    "dedup": (dedup.VERSION, 3, "bc003c28945421b4"),
-    "split": (split.VERSION, 1, "50f326431d2f00c3"),
+    "dedup": (dedup.VERSION, 4, "bc003c28945421b4"),
+    "split": (split.VERSION, 2, "50f326431d2f00c3"),
     "tokenize": (tokenize.VERSION, 6, "02174337ccee58ba"),
     "pack": (pack.VERSION, 1, "c8d9b43949660864"),
 }
 """Step → its version, and the version and digest that belong together."""
+
+COMPARING = {"dedup": 4, "decontaminate": 1, "signatures": 1, "pairs": 1, "evaluation": 1}
+"""The versions that the locked near-duplicates and contaminated rows belong to."""
+COMPARING_STEPS = {
+    "signatures": near.SIGNATURES_VERSION, "pairs": near.PAIRS_VERSION, "evaluation": decontaminate.EVALUATION_VERSION,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("step", VERSIONS)

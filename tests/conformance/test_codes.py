@@ -10,10 +10,10 @@ import pytest
 import turnmill
 from turnmill.codes import CODES
 
-STAGES = {"read", "convert", "check", "filter", "dedup", "render", "tokenize", "fit", "select"}
+STAGES = {"read", "convert", "check", "filter", "dedup", "decontaminate", "render", "tokenize", "fit", "select"}
 SOURCE = Path(turnmill.__file__).parent
-OWN = ("dialects", "contract", "filters", "dedup.py", "split.py", "selection.py")
-RAISED_BY_CRAFT = ("convert", "check", "dedup", "select")
+OWN = ("dialects", "contract", "filters", "dedup", "decontaminate.py", "split.py", "selection.py")
+RAISED_BY_CRAFT = ("convert", "check", "dedup", "decontaminate", "select")
 KINDS = ("not-json", "duplicate-key", "non-finite")
 """Ends of `tool-arguments-…`, which one line composes."""
 

@@ -58,6 +58,7 @@ SHORTHANDS = (
     Shorthand("--special-tokens", "model.special_tokens", "JSON"),
     Shorthand("--max-tokens", "fit.max_tokens", "N"),
     Shorthand("--keep-columns", "read.keep_columns", "NAMES|all", is_list=True),
+    Shorthand("--against", "decontaminate.against", "FILES", is_list=True),
     Shorthand("--limit", "limit", "N"),
     Shorthand("--seed", "seed", "N"),
     Shorthand("--workers", "workers", "N"),

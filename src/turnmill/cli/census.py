@@ -54,10 +54,12 @@ def _of_folder(folder: Path) -> dict[str, Any]:
 
 def _of_data(call: Invocation) -> dict[str, Any]:
     from turnmill.models import open_model
-    from turnmill.verbs.census import of_data
+    from turnmill.verbs.census import not_counted, of_data
     from turnmill.verbs.read import open_sources
 
     open_model(call.config.model)  # a wrong model is said before the data are read
+    if left := not_counted(call.config):
+        notice(f"not counted here, and left to prepare: {' and '.join(left)}")
     opened = open_sources(call.config)
     with progress("census", _rows(opened)) as advance:
         return of_data(opened, call.config, advance)

@@ -9,7 +9,7 @@ class Code(NamedTuple):
     """What a code means."""
 
     stage: str
-    """The verb that gives it: read, convert, check, filter, dedup, render, tokenize, fit."""
+    """The verb that gives it: read, convert, check, filter, dedup, decontaminate, render, tokenize, fit."""
     means: str
     """One sentence: the fault."""
     example: str

@@ -71,6 +71,24 @@ LEAVING: dict[str, Code] = {
         "one conversation, recorded twice at different lengths",
         "Nothing, or take `first-exchange` out of `dedup.by`; put the source with the longer rows first.",
     ),
+    "near-duplicate": Code(
+        "dedup",
+        "The texts of an earlier row that stays share most of their word n-grams with this one's.",
+        "one answer twice, a word of it changed, under `dedup.by: [exact, near]`",
+        "Nothing, or raise `dedup.near.threshold`; `duplicates/` has the row that stays and how similar it is.",
+    ),
+    "evaluation-overlap": Code(
+        "decontaminate",
+        "A message shares so many words in a row with an evaluation item as `decontaminate.ngram` says.",
+        "a question of a benchmark with its answer, in a row of training data",
+        "Nothing; where the shared words are no item's but a frame that all items have, take them out of that file.",
+    ),
+    "evaluation-item": Code(
+        "decontaminate",
+        "A message says an evaluation item that is shorter than an n-gram, word for word.",
+        "`name the capital of norway`, where an evaluation file asks `Name the capital of Norway.`",
+        "Nothing, or take the item out of that file where everybody asks it.",
+    ),
     "score-not-finite": Code(
         "select",
         "The scoring model gives the row no finite number.",

@@ -113,12 +113,10 @@ def readmit(table: pa.Table | pa.RecordBatch) -> list[Checked]:
     not given back: a stored one is derived.
     """
     rows = table.drop_columns(["messages"]).to_pylist()
-    return [
-        _read(row, messages) for row, messages in zip(rows, _stored_messages(table.column("messages")), strict=True)
-    ]
+    return [_read(row, messages) for row, messages in zip(rows, stored_messages(table.column("messages")), strict=True)]
 
 
-def _stored_messages(column: pa.ChunkedArray | pa.Array) -> Iterator[list[tuple[Any, ...]]]:
+def stored_messages(column: pa.ChunkedArray | pa.Array) -> Iterator[list[tuple[Any, ...]]]:
     """Of each row the role, text, channel, name and recipient of every message: column by column, which is faster."""
     import pyarrow as pa
 

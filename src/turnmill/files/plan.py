@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO, cast
 
@@ -20,9 +21,17 @@ from turnmill.options import Read
 SHARD_BYTES = 8 * 1024 * 1024
 """About how much of a file one shard holds: stored bytes of JSON lines, unpacked bytes of Parquet."""
 
+_PLAIN_TEXT = re.compile(r"\.txt(\.(gz|gzip|zst|zstd))?$", re.IGNORECASE)
+
 
 def plan(
-    source: str, data: Sequence[str], options: Read, *, first_row: int = 0, shard_bytes: int = SHARD_BYTES
+    source: str,
+    data: Sequence[str],
+    options: Read,
+    *,
+    first_row: int = 0,
+    shard_bytes: int = SHARD_BYTES,
+    plain_text: bool = False,
 ) -> SourcePlan:
     """The source's files and shards; reads every file once.
 
@@ -32,6 +41,7 @@ def plan(
         options: what makes a record too large.
         first_row: number of the source's first record over all inputs: the rows of the sources before it.
         shard_bytes: see `SHARD_BYTES`; files that cannot be split are one shard whatever it is.
+        plain_text: a file whose name says that it is text (`is_plain_text`) is lines, whatever it begins with.
 
     Raises:
         UsageError: nothing found, or a file is unreadable, empty, or of a kind that is not read.
@@ -41,6 +51,8 @@ def plan(
     shards: list[Shard] = []
     for path, name in resolve(data):
         whole = _whole_file(source, path, name, first_row)
+        if plain_text and is_plain_text(name):
+            whole = msgspec.structs.replace(whole, layout="lines")
         if whole.layout == "parquet":
             sha256, cut = sha256_of(path), list(_row_groups(whole, shard_bytes))
         else:
@@ -54,6 +66,11 @@ def plan(
         shards += [msgspec.structs.replace(shard, file_sha256=sha256) for shard in cut]
         first_row += rows
     return SourcePlan(source, tuple(files), tuple(shards))
+
+
+def is_plain_text(name: str) -> bool:
+    """Whether a file's name says that it is plain text."""
+    return _PLAIN_TEXT.search(name) is not None
 
 
 def _whole_file(source: str, path: str, name: str, first_row: int) -> Shard:

@@ -78,6 +78,12 @@ def of_folder(folder: Path) -> dict[str, Any]:
     return found
 
 
+def not_counted(config: Config) -> list[str]:
+    """The ways of losing rows that only `prepare` knows: they ask for all rows at once, or for other data."""
+    left = ["near-duplicates"] if "near" in config.dedup.by else []
+    return left + (["contaminated rows"] if config.decontaminate.against else [])
+
+
 def of_data(
     opened: Sequence[OpenSource], config: Config, advance: Callable[[int], None] | None = None
 ) -> dict[str, Any]:

@@ -9,9 +9,9 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, count
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,7 +19,6 @@ from turnmill.conversation import Json
 from turnmill.errors import HealthError, UsageError, shell_word
 from turnmill.executors import executors
 from turnmill.files.disk import beside
-from turnmill.files.inventory import rows_of, verify
 from turnmill.files.selection import SELECTION
 from turnmill.files.stores import is_url
 from turnmill.files.tables import group_ranges
@@ -28,11 +27,25 @@ from turnmill.models import LoadedModel, open_model
 from turnmill.options import KEEP_ALL, Render
 from turnmill.repairs.mender import alarms
 from turnmill.selection import ORDERED
-from turnmill.steps.build import Engine, Finish, Progress, build, no_finish
-from turnmill.steps.manifest import Manifest, manifest_of
-from turnmill.steps.shards import RESULT, RunShard, ShardResult, shard_folder
+from turnmill.steps.build import Engine, Progress
+from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
-from turnmill.verbs import check, dedup, filter, mix, pack, score, select, select_rows, split, tokenize
+from turnmill.verbs import (
+    check,
+    decontaminate,
+    dedup,
+    filter,
+    mix,
+    near,
+    pack,
+    score,
+    select,
+    select_rows,
+    split,
+    tokenize,
+)  # fmt: skip
+from turnmill.verbs.built import Builder, Built
+from turnmill.verbs.near import NearFiles
 from turnmill.verbs.read import OpenSource, open_sources, with_columns_named
 from turnmill.verbs.tokenize import Recipe
 
@@ -46,29 +59,6 @@ TEXT_HOLDS_CONTROL_TOKENS = "text-holds-control-tokens"
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """A step that has run: its folder, its recipe, and what its shards reported."""
-
-    step: Step
-    folder: Path
-    results: tuple[ShardResult, ...]
-
-    @property
-    def counters(self) -> dict[str, Json]:
-        """Sums over the shards."""
-        return self.manifest.counters
-
-    @property
-    def manifest(self) -> Manifest:
-        """The step's manifest."""
-        return manifest_of(self.folder)
-
-    def file(self, name: str) -> tuple[Path, ...]:
-        """That file of every shard, in order."""
-        return tuple(shard_folder(self.folder, number) / name for number in range(len(self.results)))
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """What a run will do: nothing is written yet."""
 
@@ -78,6 +68,8 @@ class Plan:
     max_tokens: int
     recipes: dict[str, Recipe]
     """By source."""
+    evaluation: decontaminate.Evaluation | None = None
+    """What rows are compared with."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -88,6 +80,8 @@ class Prepared:
     checks: dict[str, Built]
     filters: dict[str, Built]
     dedup: Built
+    decontaminated: dict[str, Built]
+    """By source; none where there is nothing to compare with."""
     split: Built
     tokenized: dict[str, Built]
     examples: dict[str, Built]
@@ -106,9 +100,18 @@ class Prepared:
     @property
     def steps(self) -> list[Built]:
         """Every step, in the order of the line."""
-        first = [*self.checks.values(), *self.filters.values(), self.dedup, self.split, *self.tokenized.values()]
         chosen = [] if self.selection is None else [self.selection, *self.examples.values()]
-        return [*first, *self.scores.values(), *chosen, self.pack]
+        return [
+            *self.checks.values(),
+            *self.filters.values(),
+            self.dedup,
+            *self.decontaminated.values(),
+            self.split,
+            *self.tokenized.values(),
+            *self.scores.values(),
+            *chosen,
+            self.pack,
+        ]
 
 
 def sides_of(selection: Built | None) -> tuple[str, ...]:
@@ -138,6 +141,7 @@ def plan_of(config: Config) -> Plan:
     recipes = {source.name: tokenize.recipe_of(config, source, max_tokens) for source in config.sources}
     for recipe in recipes.values():
         tokenize.line_of(recipe)
+    evaluation = decontaminate.open_evaluation(config.decontaminate, config.read)
     opened = open_sources(config)
     config = with_columns_named(config, opened)
     for source in config.sources:
@@ -145,7 +149,7 @@ def plan_of(config: Config) -> Plan:
     select.require_usable(config, check.kept_columns(config.read))
     if score.is_on(config):
         score.scorer_of(score.options_of(config), config.model)
-    return Plan(config, opened, model, max_tokens, recipes)
+    return Plan(config, opened, model, max_tokens, recipes, evaluation)
 
 
 def cache_of(output: Path, cache: Path | None) -> Path:
@@ -167,10 +171,11 @@ def refuse_inputs_inside(plan: Plan, output: Path) -> None:
     """Refuse to replace a folder that the run reads from.
 
     Raises:
-        UsageError: a file of a source lies inside OUT, which is replaced whole.
+        UsageError: a file of a source, or of evaluation data, lies inside OUT, which is replaced whole.
     """
     place = Path(os.path.realpath(output))
-    for path in (file.path for opened in plan.sources for file in opened.plan.files if not is_url(file.path)):
+    read = [opened.plan for opened in plan.sources] + ([plan.evaluation.plan] if plan.evaluation else [])
+    for path in (file.path for one in read for file in one.files if not is_url(file.path)):
         if Path(os.path.realpath(path)).is_relative_to(place):
             what = f"{path} lies inside the output {output}, which is replaced whole; expected another place"
             raise UsageError(what, next_step=f"--output {shell_word(f'{place}-again')}")
@@ -184,7 +189,8 @@ def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:
     """
     config = plan.config
     engine = Engine(executors.get("local"), config.workers or os.cpu_count() or 1, progress)
-    builder = _Builder(cache, engine)
+    builder = Builder(cache, engine)
+    evaluation = _evaluation(builder, plan)
     checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.sources}
     filters = {
         opened.source.name: _filter(builder, config.of(opened.source), checks[opened.source.name])
@@ -193,70 +199,34 @@ def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:
     names = tuple(checks)
     conversations = tuple(str(path) for checked in checks.values() for path in checked.file(check.CONVERSATIONS))
     indexes = tuple(str(path) for filtered in filters.values() for path in filtered.file(filter.INDEX))
-    step = dedup.step_of([filtered.step for filtered in filters.values()], config.dedup)
-    task = dedup.DedupTask(indexes, conversations, names, config.dedup, step.fingerprint)
+    steps = [filtered.step for filtered in filters.values()]
+    found = (
+        near.build_pairs(builder, steps, conversations, indexes, config.dedup.near) if near.is_wanted(config) else None
+    )
+    compared = found if "near" in config.dedup.by else None
+    step = dedup.step_of(steps, config.dedup, compared)
+    task = dedup.DedupTask(indexes, conversations, names, config.dedup, step.fingerprint, compared)
     deduped = builder.build(step, [task], dedup.run_shard)
-    duplicates = str(deduped.file(dedup.DUPLICATES)[0])
-    own = split.own_splits(config)
-    step = split.step_of(deduped.step, config.split, own)
-    sided = builder.build(step, [split.SplitTask(indexes, duplicates, names, config.split, own)], split.run_shard)
+    plan.warnings.extend(
+        dedup.warnings(deduped.results[0], {name: _sums(one.results)["rows/checked"] for name, one in checks.items()})
+    )
+    clean: dict[str, Built] = {}
+    if evaluation is not None:
+        build = partial(decontaminate.build_source, builder, deduped=deduped, evaluation=evaluation)
+        clean = {name: build(checked, filters[name]) for name, checked in checks.items()}
+    sided = _split(builder, plan, indexes, deduped, clean, found)
     tokenized = {name: _tokenize(builder, plan, name, checked, sided) for name, checked in checks.items()}
     scored = tokenized if score.is_on(config) else {}
-    scores = {name: _score(builder, plan, name, built) for name, built in scored.items()}
-    selection = _select(builder, plan, tokenized, scores) if select.is_on(config) else None
-    examples = tokenized if selection is None else _selected(builder, tokenized, selection)
+    scores = {name: score.build_source(builder, config, name, built) for name, built in scored.items()}
+    selection = select.build(builder, config, tokenized, scores) if select.is_on(config) else None
+    if selection is not None:
+        plan.warnings.extend(select.warnings_of(selection.results[0], config.select))
+    examples = tokenized if selection is None else select_rows.build_sources(builder, tokenized, selection)
     packed = _pack(builder, plan, examples, selection)
-    return Prepared(checks, filters, deduped, sided, tokenized, examples, packed, scores, selection)
+    return Prepared(checks, filters, deduped, clean, sided, tokenized, examples, packed, scores, selection)
 
 
-class _Builder:
-    """Builds steps in one cache with one engine."""
-
-    def __init__(self, cache: Path, engine: Engine) -> None:
-        self.cache, self._engine = cache, engine
-
-    def build(
-        self,
-        step: Step,
-        tasks: Sequence[Any],
-        run_shard: RunShard,
-        finish: Finish = no_finish,
-        rows: Sequence[int] | None = None,
-        executor: str | None = None,
-    ) -> Built:
-        """The step, run now or taken from the cache; what is taken is hashed first: it will be trusted blindly.
-
-        Args:
-            step: the recipe.
-            tasks: its shards.
-            run_shard: what runs one.
-            finish: what ends the step.
-            rows: of each task, for progress in rows.
-            executor: name of the one that runs it; None = that of the run.
-        """
-        is_reused = (self.cache / step.folder_name).exists()
-        engine = self._engine._replace(progress=_in_rows(self._engine.progress, rows or [1] * len(tasks)))
-        if executor is not None:
-            engine = engine._replace(executor=executors.get(executor))
-        folder = build(step, self.cache, tasks, run_shard, finish=finish, engine=engine)
-        if is_reused:
-            verify(folder)
-        results = tuple(
-            msgspec.json.decode((shard_folder(folder, number) / RESULT).read_bytes(), type=ShardResult)
-            for number in range(len(tasks))
-        )
-        return Built(step, folder, results)
-
-
-def _in_rows(progress: Progress | None, rows: Sequence[int]) -> Progress | None:
-    """Progress that counts the rows of finished shards in place of the shards."""
-    if progress is None:
-        return None
-    done_rows = [0, *accumulate(rows)]
-    return lambda name, done, _: progress(name, done_rows[done], done_rows[-1])
-
-
-def _check(builder: _Builder, plan: Plan, opened: OpenSource) -> Built:
+def _check(builder: Builder, plan: Plan, opened: OpenSource) -> Built:
     config, name = plan.config, opened.source.name
     step = check.step_of(opened, config)
 
@@ -289,7 +259,7 @@ def _sums(results: Iterable[ShardResult]) -> dict[str, int]:
     return dict(sums)
 
 
-def _filter(builder: _Builder, config: Config, checked: Built) -> Built:
+def _filter(builder: Builder, config: Config, checked: Built) -> Built:
     options = filter.settled(config.filter)
     step = filter.step_of(checked.step, options, config.split.group_field)
     tasks = [
@@ -299,7 +269,37 @@ def _filter(builder: _Builder, config: Config, checked: Built) -> Built:
     return builder.build(step, tasks, filter.run_shard)
 
 
-def _tokenize(builder: _Builder, plan: Plan, name: str, checked: Built, sided: Built) -> Built:
+def _evaluation(builder: Builder, plan: Plan) -> Built | None:
+    if plan.evaluation is None:
+        return None
+    config = plan.config
+    built = decontaminate.build_evaluation(builder, plan.evaluation, config.decontaminate, config.read)
+    plan.warnings.extend(decontaminate.warnings(built.results[0]))
+    return built
+
+
+def _split(
+    builder: Builder,
+    plan: Plan,
+    indexes: tuple[str, ...],
+    deduped: Built,
+    clean: Mapping[str, Built],
+    found: NearFiles | None,
+) -> Built:
+    config, own = plan.config, split.own_splits(plan.config)
+    found = found if config.split.near else None
+    step = split.step_of([deduped.step, *(one.step for one in clean.values())], config.split, own, found)
+    left = tuple(str(path) for one in clean.values() for path in one.file(check.QUARANTINE))
+    names = tuple(opened.source.name for opened in plan.sources)
+    task = split.SplitTask(
+        indexes, str(deduped.file(dedup.DUPLICATES)[0]), names, config.split, own, near=found, left=left
+    )
+    built = builder.build(step, [task], split.run_shard)
+    plan.warnings.extend(split.warnings(built.results[0], config.split))
+    return built
+
+
+def _tokenize(builder: Builder, plan: Plan, name: str, checked: Built, sided: Built) -> Built:
     recipe = plan.recipes[name]
     step = Step("tokenize", tokenize.VERSION, recipe_params(plan.model, recipe), _inputs(checked, sided))
     sides = str(sided.file(split.SIDES)[0])
@@ -317,58 +317,6 @@ def _tokenize(builder: _Builder, plan: Plan, name: str, checked: Built, sided: B
     built = builder.build(step, tasks, tokenize.run_shard, finish, rows=[task.groups.rows for task in tasks])
     check_sayable(name, _sums(built.results), recipe.render, plan.model.name)
     return built
-
-
-def _score(builder: _Builder, plan: Plan, name: str, tokenized: Built) -> Built:
-    config = plan.config
-    options = score.options_of(config)
-    step = score.step_of(tokenized.step, options, score.scorer_of(options, config.model))
-    tasks = [
-        score.ScoreTask(
-            {side: str(folder / f"{side}.arrow") for side in tokenize.SIDES},
-            options,
-            config.model,
-            str(builder.cache / "scores"),
-        )
-        for folder in tokenized.file("")
-    ]
-
-    def finish(_: Path, results: Sequence[ShardResult]) -> dict[str, Json]:
-        score.check_scored(name, results)
-        return {}
-
-    rows = [rows_of(Path(task.examples["train"])) or 0 for task in tasks]
-    return builder.build(step, tasks, score.run_shard, finish, rows=rows, executor="inline")
-
-
-def _select(builder: _Builder, plan: Plan, tokenized: dict[str, Built], scores: dict[str, Built]) -> Built:
-    config = plan.config
-    inputs = [built.step for built in (*tokenized.values(), *scores.values())]
-    shards = [
-        select.Shard(name, str(folder), str(scores[name].file("")[number]) if scores else None)
-        for name, built in tokenized.items()
-        for number, folder in enumerate(built.file(""))
-    ]
-    task = select.SelectTask(tuple(shards), config.select, config.seed)
-    built = builder.build(select.step_of(inputs, config.select, config.seed), [task], select.run_shard)
-    if not built.counters["select/kept"] and built.counters["select/pool"]:
-        raise HealthError(select.nothing_left(built.results[0]), next_step="--select.max_perplexity 0")
-    plan.warnings.extend(select.warnings_of(built.results[0], config.select))
-    return built
-
-
-def _selected(builder: _Builder, tokenized: dict[str, Built], selection: Built) -> dict[str, Built]:
-    decisions = str(selection.file(SELECTION)[0])
-    numbers = count()
-    found = {}
-    for name, built in tokenized.items():
-        step = select_rows.step_of(built.step, selection.step)
-        tasks = [
-            select_rows.TakeTask(str(folder), next(numbers), decisions, result.extra["samples"], step.fingerprint)
-            for folder, result in zip(built.file(""), built.results, strict=True)
-        ]
-        found[name] = builder.build(step, tasks, select_rows.run_shard)
-    return found
 
 
 def _inputs(*built: Built) -> tuple[str, ...]:
@@ -426,7 +374,7 @@ def _codes_listing(counts: Mapping[str, int]) -> str:
     return "\n".join(f"  {count:>9,}  {code}" for code, count in sorted(codes.items(), key=lambda item: -item[1]))
 
 
-def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built], selection: Built | None) -> Built:
+def _pack(builder: Builder, plan: Plan, examples: dict[str, Built], selection: Built | None) -> Built:
     config = plan.config
     is_ordered = selection is not None and config.select.strategy == ORDERED
     weights = tuple((source.name, source.weight) for source in config.sources)
@@ -449,7 +397,7 @@ def _pack(builder: _Builder, plan: Plan, examples: dict[str, Built], selection: 
     plan.warnings.extend(mix.warnings_of([stored(share) for share in built.results[0].extra["mix"] or ()]))
     if not len(built.results) or not built.counters["train/packs"]:
         counts = _sums(result for one in examples.values() for result in one.results)
-        why = _codes_listing(counts) or "  every row was held out, filtered or a duplicate"
+        why = _codes_listing(counts) or "  every row was held out, filtered, contaminated or a duplicate"
         raise HealthError(f"no row became a training example:\n{why}", next_step=_census_of(config))
     return built
 

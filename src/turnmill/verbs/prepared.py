@@ -26,7 +26,8 @@ from turnmill.report.census_page import census_page
 from turnmill.selection import ORDERED
 from turnmill.steps.step import Step
 from turnmill.verbs import check, dedup
-from turnmill.verbs.prepare import Built, Plan, Prepared
+from turnmill.verbs.built import Built
+from turnmill.verbs.prepare import Plan, Prepared
 from turnmill.verbs.score import scores_file
 from turnmill.verbs.tokenize import line_of
 
@@ -128,8 +129,10 @@ def files_of(prepared: Prepared, plan: Plan) -> dict[str, Path | bytes]:
 
 def _leaving(prepared: Prepared) -> list[Built]:
     """The steps that put rows into quarantine, in the order of the line."""
-    first = [*prepared.checks.values(), *prepared.filters.values(), *prepared.tokenized.values()]
-    return first if prepared.selection is None else [*first, *prepared.examples.values()]
+    steps = [prepared.checks, prepared.filters, prepared.decontaminated, prepared.tokenized]
+    if prepared.selection is not None:
+        steps.append(prepared.examples)
+    return [built for by_source in steps for built in by_source.values()]
 
 
 def _number(contents: dict[str, Path | bytes], pattern: str, built: dict[Any, Built], name: str) -> None:
@@ -149,6 +152,8 @@ def source_censuses(plan: Plan, prepared: Prepared) -> list[SourceCensus]:
         counters: Counter[str] = Counter()
         for built in (checked, prepared.filters[name]):
             counters.update(built.counters)
+        if name in prepared.decontaminated:
+            counters.update(prepared.decontaminated[name].counters)
         counters.update(_of_examples(prepared, name))
         counters.update(prepared.dedup.results[0].extra["by_source"].get(name, {}))
         samples = [sample for result in prepared.examples[name].results for sample in result.extra["samples"]]
@@ -209,6 +214,7 @@ def about(plan: Plan, prepared: Prepared, answer: dict[str, Json]) -> dict[str, 
             opened.source.name: {"dialects": opened.dialects, "files": [_file(file) for file in opened.plan.files]}
             for opened in plan.sources
         },
+        **({"evaluation": [_file(file) for file in plan.evaluation.plan.files]} if plan.evaluation else {}),
         "steps": [_step(built.step) for built in prepared.steps],
         "selection": None if prepared.selection is None else _selection(plan, prepared.selection),
         "history": {name: part["history"] for name, part in answer["per_source"].items()},
@@ -261,4 +267,5 @@ def _remote_files(plan: Plan) -> dict[str, Json]:
 def _without_credentials(config: dict[str, Any]) -> dict[str, Json]:
     """The config with the URLs of its sources as they may be shown."""
     sources = [{**source, "data": [redacted(item) for item in source["data"]]} for source in config["sources"]]
-    return {**config, "sources": sources}
+    against = [redacted(item) for item in config["decontaminate"]["against"]]
+    return {**config, "sources": sources, "decontaminate": {**config["decontaminate"], "against": against}}

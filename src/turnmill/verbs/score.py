@@ -16,8 +16,11 @@ import xxhash
 from numpy.typing import NDArray
 
 from turnmill import smollm2
+from turnmill.conversation import Json
 from turnmill.errors import HealthError, UsageError
+from turnmill.executors.inline import inline
 from turnmill.files.examples import Examples
+from turnmill.files.inventory import rows_of
 from turnmill.files.scores import Entry, ExampleScore, ScoreCache, schema, to_table
 from turnmill.files.tables import TableWriter
 from turnmill.models import LoadedModel, open_model
@@ -27,12 +30,16 @@ from turnmill.selection import needs_scores
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
 from turnmill.tokens.labels import loss_weights
+from turnmill.verbs.built import Builder, Built
 from turnmill.verbs.split import Side
+from turnmill.verbs.tokenize import SIDES
 
 if TYPE_CHECKING:
     from turnmill.config import Config
 
 VERSION = 1
+CACHE = "scores"
+"""Folder of the score caches, beside the steps."""
 WINDOW = 2_000
 """Examples that are sorted by length together."""
 STORED_EVERY_S = 30.0
@@ -93,6 +100,28 @@ def _directory(options: Score, model: Model, data_model: LoadedModel) -> Path | 
 def step_of(tokenize: Step, options: Score, scorer: Scorer) -> Step:
     """The recipe of a source's scores: the examples, and the identity of what scores them."""
     return Step("score", VERSION, {"scorer": scorer.identity, "full": options.full}, (tokenize.fingerprint,))
+
+
+def build_source(builder: Builder, config: Config, name: str, tokenized: Built) -> Built:
+    """The scores of a source's examples, of both sides; one process loads the model.
+
+    Raises:
+        HealthError: not one example has a finite score.
+    """
+    options = options_of(config)
+    step = step_of(tokenized.step, options, scorer_of(options, config.model))
+    cache = str(builder.cache / CACHE)
+    tasks = [
+        ScoreTask({side: str(folder / f"{side}.arrow") for side in SIDES}, options, config.model, cache)
+        for folder in tokenized.file("")
+    ]
+
+    def finish(_: Path, results: Sequence[ShardResult]) -> dict[str, Json]:
+        check_scored(name, results)
+        return {}
+
+    rows = [rows_of(Path(task.examples["train"])) or 0 for task in tasks]
+    return builder.build(step, tasks, run_shard, finish, rows=rows, executor=inline)
 
 
 def run_shard(task: ScoreTask, folder: Path) -> ShardResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnmill.conversation import Json
-from turnmill.errors import UsageError, quote, shell_word
+from turnmill.errors import HealthError, UsageError, quote, shell_word
 from turnmill.files.examples import mapped, token_counts
 from turnmill.files.selection import SELECTION
 from turnmill.files.tables import write_columns
@@ -34,6 +34,7 @@ from turnmill.selection import (
 from turnmill.selection import require_usable as require_usable_selection
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
+from turnmill.verbs.built import Builder, Built
 from turnmill.verbs.score import scores_file
 from turnmill.verbs.split import Side
 
@@ -91,6 +92,25 @@ def step_of(inputs: Sequence[Step], options: Select, seed: int) -> Step:
     """The recipe of the decision; the inputs are tokenized rows, and their scores where there are any."""
     params: dict[str, Json] = {**msgspec.to_builtins(dataclasses.asdict(options)), "seed": seed}
     return Step("select", VERSION, params, tuple(step.fingerprint for step in inputs))
+
+
+def build(builder: Builder, config: Config, tokenized: Mapping[str, Built], scores: Mapping[str, Built]) -> Built:
+    """The decision over all sources.
+
+    Raises:
+        HealthError: no row is left.
+    """
+    inputs = [built.step for built in (*tokenized.values(), *scores.values())]
+    shards = [
+        Shard(name, str(folder), str(scores[name].file("")[number]) if scores else None)
+        for name, built in tokenized.items()
+        for number, folder in enumerate(built.file(""))
+    ]
+    task = SelectTask(tuple(shards), config.select, config.seed)
+    built = builder.build(step_of(inputs, config.select, config.seed), [task], run_shard)
+    if not built.counters["select/kept"] and built.counters["select/pool"]:
+        raise HealthError(nothing_left(built.results[0]), next_step="--select.max_perplexity 0")
+    return built
 
 
 class Rows(NamedTuple):

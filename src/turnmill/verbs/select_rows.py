@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnmill.conversation import Checked, Json
+from turnmill.conversation import Checked
 from turnmill.errors import Rejected
 from turnmill.files.canonical import readmit
 from turnmill.files.examples import mapped, run_sizes
 from turnmill.files.examples import schema as examples_schema
 from turnmill.files.quarantine import from_conversation
+from turnmill.files.selection import SELECTION
 from turnmill.files.tables import BatchWriter, batches
 from turnmill.rendered import KINDS
 from turnmill.selection import CODES
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
+from turnmill.verbs.built import Builder, Built
 from turnmill.verbs.check import left_writer
 from turnmill.verbs.split import Side
 
@@ -62,6 +66,21 @@ class _Decided(NamedTuple):
 def step_of(tokenize: Step, select: Step) -> Step:
     """The recipe of one source's rows that stay."""
     return Step("select-rows", VERSION, {}, (tokenize.fingerprint, select.fingerprint))
+
+
+def build_sources(builder: Builder, tokenized: Mapping[str, Built], selection: Built) -> dict[str, Built]:
+    """What stays of every source."""
+    decisions = str(selection.file(SELECTION)[0])
+    numbers = itertools.count()
+    found = {}
+    for name, built in tokenized.items():
+        step = step_of(built.step, selection.step)
+        tasks = [
+            TakeTask(str(folder), next(numbers), decisions, result.extra["samples"], step.fingerprint)
+            for folder, result in zip(built.file(""), built.results, strict=True)
+        ]
+        found[name] = builder.build(step, tasks, run_shard)
+    return found
 
 
 def run_shard(task: TakeTask, folder: Path) -> ShardResult:
@@ -165,9 +184,3 @@ def _left(row: Checked, of: _Decided, place: int, fingerprint: str) -> Any:
     said = f"perplexity {perplexity:.4g}" if np.isfinite(perplexity) else "no score"
     fault = Rejected(code, f"{tokens:,} tokens, {said}")
     return from_conversation(row, fault, stage="select", config=fingerprint, class_="unselected")
-
-
-def samples_of(extra: Json) -> list[dict[str, Any]]:
-    """The sampled rows that a tokenized shard reports."""
-    samples: list[dict[str, Any]] = extra["samples"] if isinstance(extra, dict) else []
-    return samples

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 import xxhash
 
 from turnmill.conversation import Conversation, canonical_json
+from turnmill.dedup.near import NearPair
 from turnmill.split import normalised
 
 
@@ -29,6 +31,18 @@ class Entry(NamedTuple):
     place: Place
     exchange: str = ""
     """`exchange_key` of the row."""
+    row: int = -1
+    """Its number over all sources."""
+
+
+class Near(NamedTuple):
+    """What is known of near-duplicates among the rows."""
+
+    pairs: Sequence[NearPair]
+    """By row number; of rows whose texts have the same n-grams one stands for all."""
+    texts: Mapping[int, int]
+    """Row → what rows whose texts have the same n-grams share: of rows that are in a pair, or whose n-grams another
+    row has."""
 
 
 class Loser(NamedTuple):
@@ -36,8 +50,10 @@ class Loser(NamedTuple):
 
     entry: Entry
     winner: Entry
-    code: Literal["duplicate", "duplicate-other-weights", "duplicate-first-exchange"]
+    code: Literal["duplicate", "duplicate-other-weights", "duplicate-first-exchange", "near-duplicate"]
     """`duplicate-other-weights`: the model sees the same, but the loss is recorded differently."""
+    similarity: float | None = None
+    """Jaccard similarity of the two rows' n-grams, of near-duplicates alone."""
 
 
 def weights_key(conversation: Conversation) -> str:
@@ -79,19 +95,49 @@ def exchange_duplicates(entries: Iterable[Entry]) -> list[Loser]:
     return [Loser(entry, winner, "duplicate-first-exchange") for entry, winner in losers]
 
 
-def duplicates(entries: Sequence[Entry], by: Sequence[str]) -> list[Loser]:
+def near_duplicates(entries: Iterable[Entry], near: Near) -> list[Loser]:
+    """The rows that are near a row of a lower place that stays, in the order of their places.
+
+    Each is near the very row that stays for it: a chain of small changes does not take the row at its end away.
+    """
+    alike: dict[int, list[Entry]] = {}
+    for entry in sorted(entries, key=lambda one: one.place):
+        if entry.row in near.texts:
+            alike.setdefault(near.texts[entry.row], []).append(entry)
+    neighbours: dict[int, list[tuple[int, float]]] = {}
+    for first, second, similarity in near.pairs:
+        one, other = near.texts[first], near.texts[second]
+        neighbours.setdefault(one, []).append((other, similarity))
+        neighbours.setdefault(other, []).append((one, similarity))
+    staying: dict[int, Entry] = {}
+    losers: list[Loser] = []
+    for text, rows in alike.items():  # in the order of their lowest places
+        found = [(staying[other], value) for other, value in neighbours.get(text, []) if other in staying]
+        winner, similarity = min(found, key=lambda one: one[0].place, default=(rows[0], 1.0))
+        if not found:
+            staying[text] = rows[0]
+        losers += [Loser(row, winner, "near-duplicate", similarity) for row in rows if row is not winner]
+    return sorted(losers, key=lambda loser: loser.entry.place)
+
+
+def duplicates(entries: Sequence[Entry], by: Sequence[str], near: Near | None = None) -> list[Loser]:
     """The rows that leave under some ways of comparing, the strictest first; in the order of their places.
 
     Args:
         entries: all rows.
-        by: `exact`, `first-exchange`.
+        by: `exact`, `first-exchange`, `near`.
+        near: what is known of near-duplicates, where `near` is asked for.
     """
+    ways: dict[str, Callable[[Iterable[Entry]], list[Loser]]] = {
+        "exact": exact_duplicates,
+        "first-exchange": exchange_duplicates,
+        "near": partial(near_duplicates, near=near or Near((), {})),
+    }
     losers: list[Loser] = []
-    if "exact" in by:
-        losers += exact_duplicates(entries)
-    if "first-exchange" in by:
-        lost = {loser.entry.place for loser in losers}
-        losers += exchange_duplicates(entry for entry in entries if entry.place not in lost)
+    for way, find in ways.items():
+        if way in by:
+            lost = {loser.entry.place for loser in losers}
+            losers += find([entry for entry in entries if entry.place not in lost])
     return sorted(losers, key=lambda loser: loser.entry.place)
 
 

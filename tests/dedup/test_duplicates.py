@@ -5,7 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnmill.conversation import Conversation, Message
-from turnmill.dedup import Entry, Place, duplicates, exact_duplicates, exchange_key, weights_key
+from turnmill.dedup import (
+    Entry,
+    Near,
+    Place,
+    duplicates,
+    exact_duplicates,
+    exchange_key,
+    near_duplicates,
+    weights_key,
+)  # fmt: skip
+from turnmill.dedup.near import NearPair
 
 ENTRIES = st.lists(
     st.builds(Entry, st.sampled_from("xyz"), st.sampled_from(["", "0.0"]), st.builds(Place, *[st.integers(0, 2)] * 3)),
@@ -98,3 +108,54 @@ def test_exact_duplicates_leave_before_exchanges_are_compared():
 
 
 BOTH = ("exact", "first-exchange")
+
+
+def row(number: int, *, place: int | None = None, exchange: str = "", id: str | None = None) -> Entry:
+    return Entry(id or f"id{number}", "", Place(0, "f", number if place is None else place), exchange, number)
+
+
+def known(*pairs: tuple[int, int], same: tuple[tuple[int, ...], ...] = ()) -> Near:
+    """Pairs of near rows, and sets of rows whose texts have the same n-grams."""
+    texts = {number: number for pair in pairs for number in pair}
+    texts |= {number: rows[0] for rows in same for number in rows}
+    return Near([NearPair(*pair, 0.9) for pair in pairs], texts)
+
+
+@pytest.mark.parametrize(
+    ("near", "losers"),
+    [
+        (known(), []),
+        (known((1, 2)), [(2, 1, 0.9)]),
+        (known((1, 2), (1, 3), (2, 3)), [(2, 1, 0.9), (3, 1, 0.9)]),
+        (known((1, 2), (2, 3)), [(2, 1, 0.9)]),  # 3 is near none that stays
+        (known((1, 2), (2, 3), (3, 4)), [(2, 1, 0.9), (4, 3, 0.9)]),
+        (known((1, 3), (2, 3)), [(3, 1, 0.9)]),
+        (known(same=((1, 2, 4),)), [(2, 1, 1.0), (4, 1, 1.0)]),
+        (known((1, 2), same=((2, 4),)), [(2, 1, 0.9), (4, 1, 0.9)]),
+    ],
+)
+def test_a_row_leaves_for_a_lower_one_that_stays_and_is_near(near, losers):
+    found = near_duplicates([row(number) for number in (3, 1, 4, 2)], near)
+    assert [(one.entry.row, one.winner.row, one.similarity) for one in found] == losers
+    assert {one.code for one in found} <= {"near-duplicate"}
+
+
+def test_places_decide_and_not_the_numbers_of_rows():
+    (loser,) = near_duplicates([row(1, place=9), row(2, place=3)], known((1, 2)))
+    assert (loser.entry.row, loser.winner.row) == (1, 2)
+
+
+def test_near_duplicates_are_looked_for_among_those_that_stay():
+    rows = [row(1, exchange="x"), row(2, exchange="x"), row(3), row(4, id="id3")]
+    near = known((2, 3), same=((3, 4),))
+    found = [(one.entry.row, one.winner.row, one.code) for one in duplicates(rows, (*BOTH, "near"), near)]
+    assert found == [(2, 1, "duplicate-first-exchange"), (4, 3, "duplicate")]
+    assert [one.entry.row for one in duplicates(rows, ("near",), near)] == [3, 4]
+
+
+@given(st.sets(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda pair: pair[0] < pair[1])))
+def test_no_two_rows_that_stay_are_near_and_each_that_leaves_has_its_winner(pairs):
+    found = near_duplicates(map(row, range(10)), known(*pairs))
+    lost = {one.entry.row for one in found}
+    assert all({first, second} & lost for first, second in pairs)
+    assert all(one.winner.row not in lost and (one.winner.row, one.entry.row) in pairs for one in found)

@@ -1,0 +1,55 @@
+"""Columns of numbers as files of nothing but numbers: appended to batch by batch, read through the page cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+UNSIGNED, SIGNED = "<u8", "<i8"
+"""Little-endian numbers of 64 bits, whatever the machine."""
+
+
+class ArrayWriter:
+    """A file of numbers in the making."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        self._file: IO[bytes] = open(path, "wb")  # noqa: SIM115  # closed on leaving the writer
+        self._kind = kind
+
+    def write(self, numbers: NDArray[Any]) -> None:
+        """Add numbers."""
+        self._file.write(numbers.astype(self._kind, copy=False).tobytes())
+
+    def __enter__(self) -> ArrayWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: TracebackType | None) -> None:
+        self._file.close()
+
+
+def open_array(path: Path, kind: str) -> NDArray[Any]:
+    """The numbers of a file; what is looked at is read, and nothing else."""
+    import numpy as np
+
+    if not path.stat().st_size:
+        return np.zeros(0, dtype=kind)
+    return np.asarray(np.memmap(path, dtype=kind, mode="r"))
+
+
+def array_length(path: Path) -> int:
+    """How many numbers a file holds."""
+    return path.stat().st_size // 8
+
+
+def wanted_of(numbers: NDArray[np.uint64], first: int, end: int) -> slice:
+    """Where the numbers from `first` up to `end` stand in a sorted array."""
+    import numpy as np
+
+    start = int(np.searchsorted(numbers, np.uint64(first)))
+    stop = len(numbers) if end > 2**64 - 1 else int(np.searchsorted(numbers, np.uint64(end)))
+    return slice(start, stop)

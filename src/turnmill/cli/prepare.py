@@ -40,6 +40,8 @@ def command(call: Invocation, output: Path | None, cache: Path | None, dry_run: 
     with claim(output), _Bars() as bars:
         prepared = run(plan, steps, bars)
         answer = publish_prepared(plan, prepared, output, started)
+    for name, changed in prepared.remade.items():
+        notice(f"made anew: {name} ({'; '.join(changed)})")
     for warning in plan.warnings:
         notice(f"warning: {warning}")
     _answer(call, answer, prepared)

@@ -14,6 +14,7 @@ from turnmill.conversation import Json
 from turnmill.executors import Executor
 from turnmill.files.inventory import verify
 from turnmill.steps.build import Engine, Finish, Progress, build, no_finish
+from turnmill.steps.changes import INPUTS, changes
 from turnmill.steps.manifest import Manifest, manifest_of
 from turnmill.steps.shards import RESULT, RunShard, ShardResult, shard_folder
 from turnmill.steps.step import Step
@@ -47,6 +48,8 @@ class Builder:
 
     def __init__(self, cache: Path, engine: Engine) -> None:
         self.cache, self._engine = cache, engine
+        self.remade: dict[str, list[str]] = {}
+        """Step → what its recipe has otherwise than the most like one that was there."""
 
     def build(
         self,
@@ -67,6 +70,7 @@ class Builder:
             rows: of each task, for progress in rows.
             executor: what runs its shards; None = that of the run.
         """
+        self._compare(step)
         is_reused = (self.cache / step.folder_name).exists()
         engine = self._engine._replace(progress=_in_rows(self._engine.progress, rows or [1] * len(tasks)))
         if executor is not None:
@@ -79,6 +83,13 @@ class Builder:
             for number in range(len(tasks))
         )
         return Built(step, folder, results)
+
+    def _compare(self, step: Step) -> None:
+        if (self.cache / step.folder_name).exists():
+            return
+        changed = changes(self.cache, step)
+        if changed and changed != [INPUTS]:
+            self.remade[step.name] = changed
 
 
 def _in_rows(progress: Progress | None, rows: Sequence[int]) -> Progress | None:

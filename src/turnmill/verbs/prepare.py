@@ -91,6 +91,8 @@ class Prepared:
     """By source; empty where nothing is scored."""
     selection: Built | None = None
     """None where every row stays."""
+    remade: dict[str, list[str]] = field(default_factory=dict)
+    """Step that was not there, though one of its name was → what its recipe has otherwise."""
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -223,7 +225,9 @@ def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:
         plan.warnings.extend(select.warnings_of(selection.results[0], config.select))
     examples = tokenized if selection is None else select_rows.build_sources(builder, tokenized, selection)
     packed = _pack(builder, plan, examples, selection)
-    return Prepared(checks, filters, deduped, clean, sided, tokenized, examples, packed, scores, selection)
+    return Prepared(
+        checks, filters, deduped, clean, sided, tokenized, examples, packed, scores, selection, builder.remade
+    )
 
 
 def _check(builder: Builder, plan: Plan, opened: OpenSource) -> Built:

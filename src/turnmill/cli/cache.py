@@ -10,6 +10,7 @@ from turnmill.cli.output import next_step, notice, write, write_json, write_tabl
 from turnmill.errors import StaleError, shell_word
 
 PLACE = click.argument("place", metavar="OUT|CACHE", type=click.Path(path_type=Path))
+KEEP = "Keep the steps of this folder, too; those of an OUT that is named as the place are kept."
 JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 
 
@@ -86,8 +87,7 @@ def verify(place: Path, as_json: bool) -> None:
 
 @click.command()
 @PLACE
-@click.option("--keep", multiple=True, type=click.Path(path_type=Path), metavar="OUT",
-              help="Keep the steps that this folder was made of; an OUT that is named as the place is kept, too.")  # fmt: skip
+@click.option("--keep", multiple=True, type=click.Path(path_type=Path), metavar="OUT", help=KEEP)
 @click.option("--older-than", "days", type=click.FloatRange(0), default=0.0, metavar="DAYS", help="Only steps so old.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed; remove nothing.")
 @JSON

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,18 @@ def step_folders(cache: Path) -> Iterator[tuple[Path, Manifest]]:
                 continue
 
 
-def changes(cache: Path, step: Step) -> list[str] | None:
-    """What the recipe has otherwise than the one of its name that is most like it; None where there is none."""
+def changes(cache: Path, step: Step, beside: Set[str] = frozenset()) -> list[str] | None:
+    """What the recipe has otherwise than the one of its name that is most like it; None where there is none.
+
+    Args:
+        cache: where finished steps lie.
+        step: the recipe.
+        beside: fingerprints that it is not compared with: of the same run, which has such a step for each source.
+    """
     found = [
         differences(manifest.step, step)
         for _, manifest in step_folders(cache)
-        if manifest.step.name == step.name and manifest.fingerprint != step.fingerprint
+        if manifest.step.name == step.name and manifest.fingerprint not in (step.fingerprint, *beside)
     ]
     return min(found, key=len, default=None)
 

@@ -48,6 +48,7 @@ class Builder:
 
     def __init__(self, cache: Path, engine: Engine) -> None:
         self.cache, self._engine = cache, engine
+        self._used: set[str] = set()
         self.remade: dict[str, list[str]] = {}
         """Step → what its recipe has otherwise than the most like one that was there."""
 
@@ -85,9 +86,10 @@ class Builder:
         return Built(step, folder, results)
 
     def _compare(self, step: Step) -> None:
+        self._used.add(step.fingerprint)
         if (self.cache / step.folder_name).exists():
             return
-        changed = changes(self.cache, step)
+        changed = changes(self.cache, step, self._used)
         if changed and changed != [INPUTS]:
             self.remade[step.name] = changed
 

@@ -25,7 +25,7 @@ python examples/choosing/show_scores.py choosing/scored
 
 say "4. Every strategy, a third of the rows each; nothing is scored again."
 for strategy in $(python -c 'from turnmill.strategies import strategies; print(*strategies.names())'); do
-    turnmill prepare "$config" "${steps[@]}" --select.strategy "$strategy" --select.rows 70 --pack.order kept \
+    turnmill prepare "$config" "${steps[@]}" --select.strategy "$strategy" --select.rows 70 \
         --output "choosing/$strategy" 2>choosing/log | sed -n 1p
 done
 

@@ -16,5 +16,5 @@ for epoch in range(2):
     rows = Counter(row_id for own in batches for batch in own for item in batch for row_id in item["row_ids"])
     echo(
         f"   epoch {epoch}: {[len(own) for own in batches]} batches, {sum(rows.values())} examples, "
-        f"{len(rows)} different ones; then {streams[0].state_dict()['epoch']=}"
+        f"{len(rows)} different ones"
     )

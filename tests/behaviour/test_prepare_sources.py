@@ -241,3 +241,20 @@ def test_duplicates_are_counted_for_their_own_source_whatever_it_is_called(turnm
     parts = Published(tmp_path / "out").report["per_source"]
     assert [parts[name]["codes"] for name in names] == [{}, {"duplicate": 3}]
     assert not any(key.startswith(("rows", "codes")) for name in names for key in parts[name]["counts"])
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_sources_may_stand_in_a_file_of_their_own(prepare, chats, write, wrapped):
+    first, second = chats("a.jsonl", *numbered(5)), chats("b.jsonl", *numbered(10, start=50))
+    listed = f"- {{name: one, data: ['{first}']}}\n- {{name: two, data: ['{second}'], weight: 2}}\n"
+    file = write("sources.yaml", "sources:\n" + listed if wrapped else listed)
+    published = prepare("--sources", file)
+    assert {name: part["rows"]["accepted"] for name, part in published.report["per_source"].items()} == {
+        "one": 5, "two": 10,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "said"), [("a: 1\n", "expected a list of sources"), ("- {nme: x}\n", "nme")])
+def test_a_file_of_sources_that_is_none_is_refused(turnmill, write, tmp_path, text, said):
+    answer = turnmill("prepare", "--sources", write("s.yaml", text), "--model", "smollm2", "--output", tmp_path / "out")
+    assert (answer.code, said in answer.err) == (2, True)

@@ -6,11 +6,12 @@ import functools
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from turnmill.errors import UsageError
+from turnmill.errors import UsageError, shell_word
 
 if TYPE_CHECKING:
     from turnmill.config import Config, Origins
@@ -34,16 +35,36 @@ class Shorthand(NamedTuple):
     metavar: str
     is_list: bool = False
     """Its value is names with commas between."""
+    is_file: bool = False
+    """Its value is a YAML file that holds the field: its list, or a mapping with it alone."""
 
     def value(self, typed: str) -> str:
         """What was typed, as the field takes it."""
         from turnmill.yaml_values import dump_yaml
 
+        if self.is_file:
+            return dump_yaml(self._read(typed))
         return dump_yaml([name.strip() for name in typed.split(",")]) if self.is_list else typed
+
+    def _read(self, name: str) -> Any:
+        from turnmill.yaml_values import load_yaml
+
+        try:
+            text = Path(name).read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as problem:
+            raise UsageError(f"cannot read {name!r}: {problem}", next_step=f"ls {shell_word(name)}") from problem
+        found, _ = load_yaml(text, name)
+        held = found.get(self.path) if isinstance(found, dict) and found.keys() == {self.path} else found
+        if not isinstance(held, list):
+            what = f"{name}: expected a list of {self.path}, or a mapping with `{self.path}` alone"
+            raise UsageError(what, next_step="turnmill config schema")
+        return held
 
     @property
     def help(self) -> str:
         """Its line of `--help`."""
+        if self.is_file:
+            return f"A YAML file with the list of {self.path}, in place of the config's."
         return f"Same as --{self.path}{', with commas between' if self.is_list else ''}."
 
     @property
@@ -57,6 +78,7 @@ SHORTHANDS = (
     Shorthand("--template", "model.template", "FILE|NAME"),
     Shorthand("--special-tokens", "model.special_tokens", "JSON"),
     Shorthand("--max-tokens", "fit.max_tokens", "N"),
+    Shorthand("--sources", "sources", "FILE", is_file=True),
     Shorthand("--keep-columns", "read.keep_columns", "NAMES|all", is_list=True),
     Shorthand("--against", "decontaminate.against", "FILES", is_list=True),
     Shorthand("--limit", "limit", "N"),

@@ -164,8 +164,8 @@ def warnings(result: ShardResult, rows: Mapping[str, int]) -> list[str]:
     """
     found = {name: counts.get("codes/near-duplicate", 0) for name, counts in result.extra["by_source"].items()}
     return [
-        f"source {name!r}: {lost:,} of {rows[name]:,} rows left as near-duplicates; where they share a long passage and "
-        "ask other things of it, raise dedup.near.threshold (turnmill quarantine show OUT --duplicates)"
+        f"source {name!r}: {lost:,} of {rows[name]:,} rows left as near-duplicates; where they share a long passage "
+        "and ask other things of it, raise dedup.near.threshold (turnmill quarantine show OUT --duplicates)"
         for name, lost in found.items()
         if lost > MANY * rows[name]
     ]

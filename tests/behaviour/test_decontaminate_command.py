@@ -35,7 +35,7 @@ FILES = {
     "choices.jsonl": line(stem=SHORT, options=["a", "b"]) + line(stem="?", passages=[{"text": ITEM}], label=2),
     "lines.txt": f"{SHORT}\n\n{ITEM}\n",
     "list.txt": f"[1] {SHORT}\n{{ {ITEM}\n",
-    "packed.jsonl.gz": gzip.compress((line(question=SHORT, answer="") + line(question=ITEM, answer="")).encode()),
+    "packed.jsonl.gz": gzip.compress((line(question=SHORT, answer="") + line(question=ITEM, answer="")).encode(), mtime=0),
 }  # fmt: skip
 
 
@@ -130,11 +130,11 @@ BROKEN = [
     ("bench.csv", b"question,answer\nwhat is it then,that\n", "or text, an item a line, in a .txt file"),
     ("bench.txt", b"what is it then\n\xff\xfe broken\n", "evaluation item bench.txt:2 cannot be read: it is not UTF-8"),
     ("bench.txt", b"Yes\nNo\n", "no evaluation item says three words or more"),
-    ("bench.jsonl.gz", gzip.compress(b'{"question": "a b c d"}\n' * 50)[:-9], "cannot be read"),
+    ("bench.jsonl.gz", gzip.compress(b'{"question": "a b c d"}\n' * 50, mtime=0)[:-9], "cannot be read"),
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "message"), BROKEN)
+@pytest.mark.parametrize(("name", "content", "message"), BROKEN, ids=[message for *_, message in BROKEN])
 @pytest.mark.parametrize("verb", ["decontaminate", "prepare"])
 def test_evaluation_data_that_cannot_be_read_end_the_run(turnmill, rows, write, tmp_path, verb, name, content, message):
     flags = ["--model", "smollm2", "--output", tmp_path / "out"] if verb == "prepare" else []

@@ -209,9 +209,8 @@ def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:
     step = dedup.step_of(steps, config.dedup, compared)
     task = dedup.DedupTask(indexes, conversations, names, config.dedup, step.fingerprint, compared)
     deduped = builder.build(step, [task], dedup.run_shard)
-    plan.warnings.extend(
-        dedup.warnings(deduped.results[0], {name: _sums(one.results)["rows/checked"] for name, one in checks.items()})
-    )
+    rows = {name: _sums(checked.results)["rows/checked"] for name, checked in checks.items()}
+    plan.warnings.extend(dedup.warnings(deduped.results[0], rows))
     clean: dict[str, Built] = {}
     if evaluation is not None:
         build = partial(decontaminate.build_source, builder, deduped=deduped, evaluation=evaluation)

@@ -65,7 +65,10 @@ class Encoder:
         self._fast = accelerator_of(self._main, stored) if accelerate and self._bytes is not None else None
         self.counts: Counter[str] = Counter()
         self._control_ids = {tokenizer.token_to_id(text) for text in control} - {None}
-        self._added_ids = np.array([token["id"] for token in stored["added_tokens"]], dtype=np.int32)
+        added = stored["added_tokens"]
+        self._added_ids = np.array([token["id"] for token in added], dtype=np.int32)
+        whole = {token["id"] for token in added if token["special"]} | self._control_ids
+        self._uncut_ids = np.array(sorted(whole), dtype=np.int32)
         alone = self._main.encode(ANCHOR + "x", add_special_tokens=False)
         self.adds_prefix = "".join(map(self._main.id_to_token, alone.ids[1:])) != "x"
 
@@ -139,8 +142,8 @@ class Encoder:
         return _joined(parts)
 
     def crossed(self, encoded: Encoded, borders: Sequence[int]) -> list[int]:
-        """Those of the borders that a token lies across; an added token is never cut, so where one lies is none."""
-        starts, ends = encoded.offsets[~np.isin(encoded.ids, self._added_ids)].T
+        """Those of the borders that a token lies across; a control token is never cut, so where one lies is none."""
+        starts, ends = encoded.offsets[~np.isin(encoded.ids, self._uncut_ids)].T
         begun = np.searchsorted(starts, borders)  # tokens that begin before each border
         reached = np.concatenate(([0], np.maximum.accumulate(ends)))[begun]
         return [border for border, end in zip(borders, reached.tolist(), strict=True) if border < end]
@@ -149,9 +152,11 @@ class Encoder:
         """The same ids but with borders, in order: only the stretches between added tokens that hold them are anew.
 
         The borders are of those that `crossed` gives. An added token is found before anything else is done to a text,
-        so nothing beyond it hangs on the stretch.
+        so nothing beyond it hangs on the stretch; one that is cut itself (white space in Gemma 3) is within a stretch.
         """
-        added = np.flatnonzero(np.isin(encoded.ids, self._added_ids))
+        starts, ends = encoded.offsets.T
+        is_cut = np.searchsorted(borders, starts, side="right") < np.searchsorted(borders, ends, side="left")
+        added = np.flatnonzero(np.isin(encoded.ids, self._added_ids) & ~is_cut)
         stretches = np.searchsorted(encoded.offsets[added, 1], borders, side="right")
         parts: list[Encoded] = []
         done = 0

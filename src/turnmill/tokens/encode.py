@@ -65,10 +65,8 @@ class Encoder:
         self._fast = accelerator_of(self._main, stored) if accelerate and self._bytes is not None else None
         self.counts: Counter[str] = Counter()
         self._control_ids = {tokenizer.token_to_id(text) for text in control} - {None}
-        added = stored["added_tokens"]
-        self._added_ids = np.array([token["id"] for token in added], dtype=np.int32)
-        whole = {token["id"] for token in added if token["special"]} | self._control_ids
-        self._uncut_ids = np.array(sorted(whole), dtype=np.int32)
+        special = {token["id"] for token in stored["added_tokens"] if token["special"]}
+        self._whole_ids = np.array(sorted(special | self._control_ids), dtype=np.int32)
         alone = self._main.encode(ANCHOR + "x", add_special_tokens=False)
         self.adds_prefix = "".join(map(self._main.id_to_token, alone.ids[1:])) != "x"
 
@@ -143,26 +141,25 @@ class Encoder:
 
     def crossed(self, encoded: Encoded, borders: Sequence[int]) -> list[int]:
         """Those of the borders that a token lies across; a control token is never cut, so where one lies is none."""
-        starts, ends = encoded.offsets[~np.isin(encoded.ids, self._uncut_ids)].T
+        starts, ends = encoded.offsets[~np.isin(encoded.ids, self._whole_ids)].T
         begun = np.searchsorted(starts, borders)  # tokens that begin before each border
         reached = np.concatenate(([0], np.maximum.accumulate(ends)))[begun]
         return [border for border, end in zip(borders, reached.tolist(), strict=True) if border < end]
 
     def cut(self, text: str, encoded: Encoded, borders: Sequence[int]) -> Encoded:
-        """The same ids but with borders, in order: only the stretches between added tokens that hold them are anew.
+        """The same ids but with borders, in order: only the stretches between control tokens that hold them are anew.
 
-        The borders are of those that `crossed` gives. An added token is found before anything else is done to a text,
-        so nothing beyond it hangs on the stretch; one that is cut itself (white space in Gemma 3) is within a stretch.
+        The borders are of those that `crossed` gives. A control token is found before anything else is done to a text,
+        so nothing beyond it hangs on the stretch. (Of other added tokens, as white space is in Gemma 3, one hangs on
+        where the one before it ends.)
         """
-        starts, ends = encoded.offsets.T
-        is_cut = np.searchsorted(borders, starts, side="right") < np.searchsorted(borders, ends, side="left")
-        added = np.flatnonzero(np.isin(encoded.ids, self._added_ids) & ~is_cut)
-        stretches = np.searchsorted(encoded.offsets[added, 1], borders, side="right")
+        whole = np.flatnonzero(np.isin(encoded.ids, self._whole_ids))
+        stretches = np.searchsorted(encoded.offsets[whole, 1], borders, side="right")
         parts: list[Encoded] = []
         done = 0
         for stretch, inside in groupby(zip(stretches.tolist(), borders, strict=True), key=itemgetter(0)):
-            first = int(added[stretch - 1]) + 1 if stretch else 0
-            last = int(added[stretch]) if stretch < len(added) else len(encoded.ids)
+            first = int(whole[stretch - 1]) + 1 if stretch else 0
+            last = int(whole[stretch]) if stretch < len(whole) else len(encoded.ids)
             start = int(encoded.offsets[first - 1, 1]) if first else 0
             end = int(encoded.offsets[last, 0]) if last < len(encoded.ids) else len(text)
             parts.append(Encoded(encoded.ids[done:first], encoded.offsets[done:first]))

@@ -23,6 +23,8 @@ STAGES = {
     "render": "The model's template cannot say the row.",
     "tokenize": "The row gives no example.",
     "fit": "The example does not fit.",
+    "template": "The chat template would teach a model the wrong thing: no run starts; `turnmill template check` exits "
+    "with 3.",
 }
 """Stage → what its codes have in common, in the order of the line."""
 

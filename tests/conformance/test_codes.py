@@ -10,7 +10,7 @@ import pytest
 import turnmill
 from turnmill.codes import CODES
 
-STAGES = {"read", "convert", "check", "filter", "dedup", "render", "tokenize", "fit"}
+STAGES = {"read", "convert", "check", "filter", "dedup", "render", "tokenize", "fit", "template"}
 SOURCE = Path(turnmill.__file__).parent
 OWN = ("dialects", "contract", "filters", "dedup.py", "split.py")
 KINDS = ("not-json", "duplicate-key", "non-finite")

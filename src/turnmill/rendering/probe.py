@@ -147,6 +147,7 @@ class _Prober:
             testimony = self._testimony(conversation)
             for fault in (*self._audit(conversation), *testimony.faults):
                 raise UnsafeTemplate(
+                    "spans-uncertain",
                     f"{self._template.name}: who wrote what is not certain ({name}): {fault}; use another template",
                     next_step="--template chatml",
                 )
@@ -270,6 +271,7 @@ class _Prober:
         prompts = self._prompts(one_turn, 1)
         if not user and self._leading(one_turn, 1) and (any(prompts) or not prompts):
             raise UnsafeTemplate(
+                "generation-prompt-differs",
                 f"{self._template.name}: what opens a turn is not what the generation prompt holds, "
                 "so where the model's own text begins is not known; use another template",
                 next_step="--template chatml",
@@ -444,6 +446,7 @@ def check_stops(found: Probe, name: str) -> None:
         if stop not in stops:
             has = f"ends with {quote(stop)}" if stop else "has no stop token"
             raise UnsafeTemplate(
+                "stop-not-in-eos" if stop else "turn-without-stop",
                 f"{name}: a {turn} {has}, but generation ends only on {', '.join(map(repr, stops)) or 'nothing'}: "
                 "a model trained so would not stop. Add the token to eos_token_id in generation_config.json, or say: "
                 """--special-tokens '{"eos_token": "TOKEN"}'""",

@@ -180,7 +180,7 @@ class _Prober:
             if entry.role == "assistant":
                 prompt = self._prompt(conversation, entry.messages[0], kwargs_of(conversation)) or ""
                 ends[number] = prompt_end(openings.get(number), attribution.starts.get(number), prompt)
-        return without_prompts(attribution.parts, attribution.starts, ends)
+        return without_prompts(dialog.text, attribution.parts, attribution.starts, ends)
 
     def _sample(self, name: str) -> Conversation:
         """The sample; with tools, where the template says nothing without."""

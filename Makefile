@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-tokenizers test-kills test-hard corpus oracles fuzz check docs bench fix clean
+.PHONY: help demo test test-slow test-tokenizers test-kills test-hard corpus oracles oracles-page fuzz check docs bench fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -46,9 +46,11 @@ $(ORACLES): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,oracles]'
 	@touch $@
 
-oracles: $(ORACLES)  ## ask other libraries, and write docs/reference/oracles.md
-	$(BIN)/python tests/oracles/build_page.py
+oracles: $(ORACLES)  ## put other libraries' ids and labels beside ours
 	$(BIN)/python -m pytest -q -m oracles
+
+oracles-page: $(ORACLES)  ## write what they say into docs/reference/oracles.md
+	$(BIN)/python tests/build_oracles_page.py
 
 corpus: $(READY)  ## check the 142 public templates, and write docs/reference/templates.md
 	$(BIN)/python tests/build_corpus_page.py

@@ -17,6 +17,7 @@ from transformers import PreTrainedTokenizerFast
 
 import assets
 import corpus
+from oracle_harmony import keep_ranks_local
 from oracle_rows import Difference, Labelled, Ours
 from probes import PROBES, probe_of
 from turnmill.conversation import Checked
@@ -115,6 +116,7 @@ class Finding:
 
 def findings() -> list[Finding]:
     """What is found of every template, in order."""
+    keep_ranks_local()
     return [find(family, template) for family in FAMILIES for template in family.templates]
 
 

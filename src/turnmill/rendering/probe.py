@@ -394,8 +394,13 @@ class _Prober:
         return not dialog.counts["render/history-reasoning-stripped"]
 
     def _added_text(self) -> str:
-        """Words before the first message that are neither recorded nor a control token."""
-        dialog = self._dialog(self._sample("one turn"))
+        """What the template writes before the first message of rows without and with reasoning; once where alike."""
+        found = [self._text_before_user(name) for name in ("one turn", "reasoning") if self._says(name, self._form)]
+        return "\n\n".join(dict.fromkeys(filter(None, found)))
+
+    def _text_before_user(self, name: str) -> str:
+        """Words before the first message of a sample that are neither recorded nor a control token."""
+        dialog = self._dialog(self._sample(name))
         start = next((segment.start for segment in dialog.segments if segment.kind == "user"), 0)
         text = dialog.text[:start]
         for token in self._markers.control:

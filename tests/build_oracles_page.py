@@ -10,8 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from build_corpus_page import cell
 from oracle_harmony import HarmonyFinding, find_harmony
-from oracle_reasons import BLOCK, OPENER, REASONS, Reason, reason_of, tag_reason_of
+from oracle_reasons import BLOCK, LAST_STOP, LINE_END_BEFORE, OPENER, REASONS, Reason, reason_of, tag_reason_of
 from oracle_renderers import OTHER_REVISIONS, Finding, findings
 from oracle_tags import TagFinding, find_tags, tagged
 from probes import PROBES
@@ -39,7 +40,7 @@ def page(found: list[Finding], harmony: list[HarmonyFinding], tags: list[TagFind
     assert used <= named, used - named
     for reason in REASONS:
         if reason.name in used:
-            yield f"| {reason.name} | {reason.means} |"
+            yield f"| {reason.name} | {cell(reason.means)} |"
 
 
 def _renderers(found: list[Finding]) -> Iterator[str]:
@@ -52,15 +53,15 @@ def _renderers(found: list[Finding]) -> Iterator[str]:
     )
     yield (
         f"Of {rows} conversations under {len(found)} templates {ids} have the same ids, {equal} the same labels as "
-        f"well, and {sum(map(_equal_but_blocks, found))} but for empty think blocks and the tag that opens "
-        "reasoning.\n"
+        f"well, and {sum(map(_equal_enough, found))} but for think blocks and the stop that is appended to a last "
+        "turn.\n"
     )
-    yield "| template | renderer | rows | same ids | same labels | but for think blocks | what differs | we refuse | they refuse |"  # noqa: E501 a table's head
+    yield "| template | renderer | rows | same ids | same labels | but for blocks and last stop | what differs | we refuse | they refuse |"  # noqa: E501 a table's head
     yield "|-|-|-|-|-|-|-|-|-|"
     for one in found:
         refused = Counter(one_code for one_code, _ in one.we_refuse.values())
         cells = (
-            one.template, one.renderer, one.compared, one.equal_ids, one.equal, _equal_but_blocks(one),
+            one.template, one.renderer, one.compared, one.equal_ids, one.equal, _equal_enough(one),
             _counted(_names(one)), _counted(refused.elements()), len(one.they_refuse) or "",
         )  # fmt: skip
         yield f"| {' | '.join(map(str, cells))} |"
@@ -112,9 +113,10 @@ def _tags(found: list[TagFinding]) -> Iterator[str]:
         yield f"| {one.template} | {one.compared} | {one.equal} | {_counted(_tag_names(one))} |"
 
 
-def _equal_but_blocks(one: Finding) -> int:
-    """Rows that differ in nothing but think blocks."""
-    other = {probe for probe, found in one.differences if reason_of(one.template, probe, found) not in (BLOCK, OPENER)}
+def _equal_enough(one: Finding) -> int:
+    """Rows that differ in nothing but think blocks and the stop of the last turn."""
+    minor = (BLOCK, OPENER, LINE_END_BEFORE, LAST_STOP)
+    other = {probe for probe, found in one.differences if reason_of(one.template, probe, found) not in minor}
     return one.compared - len(other)
 
 

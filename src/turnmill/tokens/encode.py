@@ -26,7 +26,9 @@ CONFIRM_EVERY = 64
 """Of so many texts that are encoded the fast way one is encoded by the tokenizer too."""
 
 ANCHOR = "\ue000turnmill\ue000"
-"""A token of our own that stands before a segment and is taken off: what follows it is encoded as inside a text."""
+"""A token of our own that stands before a segment and is taken off: what follows it is encoded as inside a text.
+
+No vocabulary has it, so no text may: `segments` and `pieces` refuse one, and `whole` is not asked for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,9 @@ class Encoder:
         """The encodes of the stretches between borders, joined; escaped stretches hold no control token.
 
         Raises:
-            Rejected: `control-token-unescapable`, the vocabulary has no other spelling of it.
+            Rejected: `control-token-unescapable`, the vocabulary has no other spelling of it, or the text has `ANCHOR`.
         """
+        _refuse_anchor(text)
         edges = sorted({0, len(text), *borders, *(edge for stretch in escaped for edge in stretch)})
         plain = {start for start, _ in escaped}
         parts: list[Encoded] = []
@@ -131,6 +134,7 @@ class Encoder:
         Raises:
             Rejected: `control-token-unescapable`.
         """
+        _refuse_anchor(text)
         parts: list[Encoded] = []
         for span in spans:
             inside = [(low - span.start, high - span.start) for low, high in escaped if span.start <= low < span.end]
@@ -184,6 +188,11 @@ def _joined(parts: Sequence[Encoded]) -> Encoded:
         np.concatenate([part.ids for part in parts] or [np.zeros(0, np.int32)]),
         np.concatenate([part.offsets for part in parts] or [np.zeros((0, 2), np.int64)]),
     )
+
+
+def _refuse_anchor(text: str) -> None:
+    if ANCHOR in text:
+        raise Rejected("control-token-unescapable", f"the text holds {ANCHOR!r}, a mark of turnmill's own")
 
 
 def _anchored(make: Any, stored: dict[str, Any]) -> Any:

@@ -50,8 +50,8 @@ class Ours:
         if isinstance(example, Rejected):
             raise example
         ends, weights = [run.end for run in example.runs], [run.weight for run in example.runs]
-        marked = labels(example.input_ids, ends, weights)
-        return Labelled(example.input_ids, [label != IGNORE for label in marked])
+        ids = list(map(int, example.input_ids))
+        return Labelled(ids, [label != IGNORE for label in labels(ids, ends, weights)])
 
     def differences(self, ours: Labelled, theirs: Labelled) -> Iterator[Difference]:
         """Where the two differ, in order."""

@@ -166,7 +166,8 @@ class Line:
 
     def trained(self, record: dict, loss: Loss) -> str:
         example = self.example(record, loss)
-        marked = labels(example.input_ids, [run.end for run in example.runs], [run.weight for run in example.runs])
+        ids = list(map(int, example.input_ids))
+        marked = labels(ids, [run.end for run in example.runs], [run.weight for run in example.runs])
         return self.tokenizer.decode([label for label in marked if label != IGNORE], skip_special_tokens=False)
 
 
@@ -181,7 +182,9 @@ QUOTING = ["Explain the <think> tag.", "What ends it? </think>", "<tool_call> an
 @pytest.mark.parametrize("text", QUOTING)
 def test_no_token_of_the_templates_own_arises_from_content(qwen3, text):
     tokens = [text[match:].split(">")[0] + ">" for match in range(len(text)) if text[match] == "<"]
-    plain, quoting = (qwen3.example(chat(question, "It opens.")).input_ids for question in ("Hm?", text))
+    plain, quoting = (
+        list(map(int, qwen3.example(chat(question, "It opens.")).input_ids)) for question in ("Hm?", text)
+    )
     for token in tokens:
         number = qwen3.tokenizer.token_to_id(token)
         assert number is not None

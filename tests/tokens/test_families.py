@@ -68,7 +68,8 @@ class Line:
 
     def ids(self, record):
         row, rendered = self.rendered(record)
-        return Tokenizing(self.encoder).examples([Row(row.id, row, rendered, Loss())])[0].input_ids
+        (example,) = Tokenizing(self.encoder).examples([Row(row.id, row, rendered, Loss())])
+        return list(map(int, example.input_ids))
 
     def reference(self, record):
         row, _ = self.rendered(record)

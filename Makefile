@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-kills test-hard corpus fuzz check docs bench fix clean
+.PHONY: help demo test test-slow test-tokenizers test-kills test-hard corpus oracles oracles-page fuzz check docs bench fix clean
 
 help:  ## say what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -36,6 +36,21 @@ docs: $(READY)  ## write docs/reference from the code, and the site into site/
 
 test-slow: $(READY)  ## run the tests that take minutes: kills, memory, hostile files
 	$(BIN)/python -m pytest -q -m slow
+
+test-tokenizers: $(READY)  ## run the tests that read the tokenizers of six model families (fetches 230 MB once)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -q -m tokenizers
+
+ORACLES := $(VENV)/.oracles
+
+$(ORACLES): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,oracles]'
+	@touch $@
+
+oracles: $(ORACLES)  ## put other libraries' ids and labels beside ours
+	$(BIN)/python -m pytest -q -m oracles
+
+oracles-page: $(ORACLES)  ## write what they say into docs/reference/oracles.md
+	$(BIN)/python tests/build_oracles_page.py
 
 corpus: $(READY)  ## check the 142 public templates, and write docs/reference/templates.md
 	$(BIN)/python tests/build_corpus_page.py

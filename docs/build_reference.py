@@ -25,6 +25,8 @@ STAGES = {
     "tokenize": "The row gives no example.",
     "fit": "The example does not fit.",
     "select": "The row is sound, and others were chosen; these are counted as `unselected`.",
+    "template": "The chat template would teach a model the wrong thing: no run starts; `turnmill template check` exits "
+    "with 3.",
 }
 """Stage → what its codes have in common, in the order of the line."""
 

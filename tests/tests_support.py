@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 TRANSFORMERS_TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
@@ -15,20 +17,32 @@ class _PinnedDatetime(datetime.datetime):
         return PINNED
 
 
+@contextmanager
+def pinned_clock() -> Iterator[None]:
+    """While it lasts, templates that transformers renders are told that it is `PINNED`."""
+    from transformers.utils import chat_template_utils as reference
+
+    before, reference.datetime = reference.datetime, _PinnedDatetime
+    try:
+        yield
+    finally:
+        reference.datetime = before
+
+
 def reference_render(source: str, written: Any, kwargs: dict[str, Any], prompt: bool, *, masks: bool = False) -> Any:
     """What transformers renders; with `masks`, the (start, end) ranges of its generation tags."""
     from transformers.utils import chat_template_utils as reference
 
-    reference.datetime = _PinnedDatetime
-    texts, ranges = reference.render_jinja_template(
-        [written.dicts],
-        tools=written.tools,
-        chat_template=source,
-        add_generation_prompt=prompt,
-        return_assistant_tokens_mask=masks,
-        **TRANSFORMERS_TOKENS,
-        **kwargs,
-    )
+    with pinned_clock():
+        texts, ranges = reference.render_jinja_template(
+            [written.dicts],
+            tools=written.tools,
+            chat_template=source,
+            add_generation_prompt=prompt,
+            return_assistant_tokens_mask=masks,
+            **TRANSFORMERS_TOKENS,
+            **kwargs,
+        )
     return ranges[0] if masks else texts[0]
 
 

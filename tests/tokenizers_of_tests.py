@@ -25,6 +25,13 @@ def byte_level(*, nfc: bool = False) -> Tokenizer:
     return tokenizer
 
 
+def white_space_tokens() -> Tokenizer:
+    """A byte-level tokenizer whose runs of line ends are added tokens, as all white space is in Gemma 3."""
+    tokenizer = byte_level()
+    tokenizer.add_tokens([AddedToken("\n" * count, normalized=False, special=False) for count in (1, 2, 3)])
+    return tokenizer
+
+
 def word_piece_like(scheme: str) -> Tokenizer:
     """A tokenizer with the word mark of SentencePiece."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=False))

@@ -72,7 +72,27 @@ class UsageError(TurnmillError):
 
 
 class UnsafeTemplate(UsageError):
-    """A chat template that renders, but trained on would teach a model the wrong thing; the message gives the mend."""
+    """A chat template that renders, but trained on would teach a model the wrong thing; the message gives the mend.
+
+    Args:
+        code: what is wrong, lower-kebab, listed in `turnmill.codes`.
+        message: where, and what to do about it.
+        next_step: the next command to type.
+    """
+
+    def __init__(self, code: str, message: str, *, next_step: str | None = None) -> None:
+        super().__init__(message, next_step=next_step)
+        self.code = code
+
+    def __str__(self) -> str:
+        return f"{self.message} [{self.code}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_unsafe, (self.code, self.message, self.next_step))
+
+
+def _unsafe(code: str, message: str, next_step: str | None) -> UnsafeTemplate:
+    return UnsafeTemplate(code, message, next_step=next_step)
 
 
 class UnknownName(UsageError):

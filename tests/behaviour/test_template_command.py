@@ -44,6 +44,9 @@ def test_markers_that_are_plain_text_in_the_vocabulary_are_refused(turnmill, tmp
     answer = turnmill("template", "check", model, *flags)
     assert answer.code == 3
     assert "turn markers are plain text in this vocabulary: '<|im_start|>'" in answer.err
+    assert "[turn-marker-not-a-token]" in answer.err
+    (row, _) = turnmill("template", "check", model, "chatml", *flags, "--json").rows
+    assert (row["unsafe"], row["code"]) == (True, "turn-marker-not-a-token")
 
 
 @pytest.mark.parametrize(
@@ -105,3 +108,4 @@ def test_many_templates_are_one_table(turnmill, write) -> None:
     assert "of 3 templates 1 would teach a model the wrong thing, and 1 cannot be used" in answer.err
     rows = turnmill("template", "check", broken, "chatml", "--json").rows
     assert [row["usable"] for row in rows] == [False, True]
+    assert rows[0]["code"] is None

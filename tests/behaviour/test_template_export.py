@@ -105,6 +105,20 @@ def test_what_cannot_be_exported_says_why(turnmill, tmp_path, name, flags, code,
     assert not (tmp_path / "new").exists()
 
 
-def test_notes_name_no_parser_that_there_is_not():
-    assert "--reasoning-parser" not in notes("llama3")
-    assert "openai" in notes("harmony")
+PARSERS = {
+    "chatml": ("hermes", None, "add `--reasoning-parser deepseek_r1`"),
+    "llama3": ("hermes", None, "no reasoning parser"),
+    "gemma4": ("hermes", "gemma4", "Hermes style, not in Gemma's own"),
+    "harmony": ("openai", "openai_gptoss", "commentary"),
+}
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_notes_name_the_parsers_that_read_the_template(name):
+    calls, reasoning, said = PARSERS[name]
+    (command,) = [line for line in notes(name).splitlines() if line.startswith("- vLLM: `")]
+    words = command.strip("`").split()
+    assert words[words.index("--tool-call-parser") + 1] == calls
+    assert ("--reasoning-parser" in words) == (reasoning is not None)
+    assert reasoning is None or words[words.index("--reasoning-parser") + 1] == reasoning
+    assert said in notes(name)

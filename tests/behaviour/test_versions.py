@@ -87,7 +87,7 @@ VERSIONS = {
     "filter": (filter.VERSION, 3, "4d89107d3396e4df"),
     "dedup": (dedup.VERSION, 4, "bc003c28945421b4"),
     "split": (split.VERSION, 2, "50f326431d2f00c3"),
-    "tokenize": (tokenize.VERSION, 6, "02174337ccee58ba"),
+    "tokenize": (tokenize.VERSION, 7, "02174337ccee58ba"),
     "pack": (pack.VERSION, 1, "c8d9b43949660864"),
 }
 """Step → its version, and the version and digest that belong together."""

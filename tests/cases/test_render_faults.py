@@ -108,7 +108,7 @@ TRAINED = [
     ("arguments as text", "qwen2_5", called("Brest", text_arguments=True, results=("6 m",)),
      [f"{block('Brest')}<|im_end|>", "So high.<|im_end|>"]),
     ("no token ends a turn", "glm4moe", chat("Sky?", "Blue.", "Thanks", "Welcome."),
-     ["Blue.<|user|>", "Welcome.<|user|>"]),
+     ["\nBlue.<|user|>", "\nWelcome.<|user|>"]),
     ("emoji of several tokens", "qwen2_5", chat("family", "👩‍👩‍👧é"), ["👩‍👩‍👧é<|im_end|>"]),
     ("earlier reasoning is stripped", "qwen3_5_think", thoughtful(("x?", "rx", "X"), ("y?", "ry", "Y")),
      ["X<|im_end|>", "<think>\nry\n</think>\n\nY<|im_end|>"]),

@@ -10,7 +10,9 @@ import pytest
 import turnmill
 from turnmill.codes import CODES
 
-STAGES = {"read", "convert", "check", "filter", "dedup", "decontaminate", "render", "tokenize", "fit", "select"}
+STAGES = {
+    "read", "convert", "check", "filter", "dedup", "decontaminate", "render", "tokenize", "fit", "select", "template",
+}  # fmt: skip
 SOURCE = Path(turnmill.__file__).parent
 OWN = ("dialects", "contract", "filters", "dedup", "decontaminate.py", "split.py", "selection.py")
 RAISED_BY_CRAFT = ("convert", "check", "dedup", "decontaminate", "select")

@@ -37,7 +37,7 @@ TURNS = [
     ("qwen2_5", (("user", "both?"), ("call", "Oslo"), ("call", "Rome"), ("result", "5C"), ("result", "19C"),
                  ("answer", "Oslo 5C, Rome 19C.")), [PARALLEL, "Oslo 5C, Rome 19C.<|im_end|>"]),
     ("glm4moe", (("user", "Sky?"), ("answer", "Blue."), ("user", "Thanks"), ("answer", "Welcome.")),
-     ["Blue.<|user|>", "Welcome.<|user|>"]),
+     ["\nBlue.<|user|>", "\nWelcome.<|user|>"]),
     ("qwen2_5", (("user", "Emoji 👩‍👩‍👧"), ("answer", "👩‍👩‍👧é")), ["👩‍👩‍👧é<|im_end|>"]),
     ("qwen3_5_think", (("user", "x?"), ("reasoning", "rx"), ("answer", "X"), ("user", "y?"), ("reasoning", "ry"),
                        ("answer", "Y")), ["X<|im_end|>", "<think>\nry\n</think>\n\nY<|im_end|>"]),

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenizers_of_tests import MARKERS, TAGS, word_piece_like
+from tokenizers_of_tests import MARKERS, TAGS, byte_level, white_space_tokens, word_piece_like
 from turnmill.tokens.encode import Encoder
 
 CONTROL = [*MARKERS, *TAGS]
@@ -42,6 +42,10 @@ def test_escaped_text_gives_no_control_token_and_loses_nothing(encoder, tokenize
     assert tokenizer.decode(got.ids.tolist(), skip_special_tokens=False) == text
 
 
+CUTTING = [Encoder(make(), CONTROL) for make in (byte_level, white_space_tokens)]
+
+
+@pytest.mark.parametrize("encoder", CUTTING, ids=["byte level", "white space is added"])
 @given(
     parts=st.lists(st.sampled_from([*CONTROL, "a b", " c", "\n", "\n\n", "é👩"]), min_size=1, max_size=6),
     data=st.data(),
@@ -54,6 +58,15 @@ def test_a_cut_is_the_segments_of_the_text(encoder, parts, data):
     borders = sorted(data.draw(st.lists(st.sampled_from(free), unique=True, max_size=4)))
     cut, want = encoder.cut(text, whole, borders), encoder.segments(text, borders, ())
     assert (cut.ids.tolist(), cut.offsets.tolist()) == (want.ids.tolist(), want.offsets.tolist())
+
+
+ACROSS = [("assistant\n\nHello", 10, True), ("assistant\nHello", 10, False), ("a<|im_end|>\n\n\nb", 5, False)]
+
+
+@pytest.mark.parametrize(("text", "border", "crossed"), ACROSS)
+def test_an_added_token_lies_across_a_border_unless_it_is_a_control_token(text, border, crossed):
+    encoder = CUTTING[1]
+    assert encoder.crossed(encoder.whole([text])[0], [border]) == ([border] if crossed else [])
 
 
 def test_offsets_are_those_of_the_text(encoder):

@@ -17,7 +17,7 @@ from turnmill.options import Loss
 from turnmill.rendered import Example
 from turnmill.rendering.raw_text import Around
 from turnmill.rendering.renderer import Renderer
-from turnmill.tokens.encode import Encoder
+from turnmill.tokens.encode import ANCHOR, Encoder
 from turnmill.tokens.fit import chunks
 from turnmill.tokens.tokenize import Row, Tokenizing
 
@@ -38,7 +38,9 @@ TOKENIZERS = {
     "prefixed at the start": (with_bos(word_piece_like("first"), "<s>"), "<s>", "</s>"),
     "not prefixed": (word_piece_like("never"), "", "</s>"),
 }
-texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("ab \n"), min_size=1).filter(str.strip)
+texts = st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("ab \n"), min_size=1).filter(
+    lambda text: text.strip() and ANCHOR not in text
+)
 
 
 class Line:
@@ -121,6 +123,14 @@ def test_escaped_control_tokens_are_plain_text():
     assert [token for token in made.input_ids if token == control] == [control]
     assert made.input_ids[-1] == control
     assert line.tokenizer.decode(made.input_ids[1:-1], skip_special_tokens=False) == "about <|im_end|> and"
+
+
+@pytest.mark.parametrize("policy", [None, "escape", "keep"])
+def test_a_text_with_turnmills_own_mark_leaves(policy):
+    line = LINES["byte-level"]
+    (made,) = line.tokenizing.examples([line.row(f"a {ANCHOR} b", policy)])
+    assert isinstance(made, Rejected)
+    assert made.code == "control-token-unescapable"
 
 
 def test_kept_control_tokens_are_control_tokens():

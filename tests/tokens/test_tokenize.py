@@ -13,7 +13,7 @@ from turnmill.errors import Rejected
 from turnmill.options import Loss
 from turnmill.rendering.renderer import Renderer
 from turnmill.rendering.samples import conversation, sample
-from turnmill.tokens.encode import Encoder
+from turnmill.tokens.encode import ANCHOR, Encoder
 from turnmill.tokens.labels import IGNORE, labels, loss_weights
 from turnmill.tokens.tokenize import Row, Tokenizing
 
@@ -137,6 +137,14 @@ def test_a_cut_at_a_start_is_counted(line):
     before = line.tokenizing.counts["tokenize/start-cut"]
     line.trained(conversation((("user", "q"), ("answer", "\n\nafter blank lines"))))
     assert line.tokenizing.counts["tokenize/start-cut"] == before + 1
+
+
+@pytest.mark.parametrize("role", ["user", "answer"])
+def test_no_token_of_turnmills_own_comes_out_of_a_row(line, role):
+    texts = {"user": "q", "answer": "a", role: f"see {ANCHOR}"}
+    with pytest.raises(Rejected) as refused:
+        line.example(conversation(tuple(texts.items())))
+    assert refused.value.code == "control-token-unescapable"
 
 
 def test_escaped_control_text_is_no_control_token(line, tokenizer):

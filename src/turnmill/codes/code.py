@@ -9,10 +9,11 @@ class Code(NamedTuple):
     """What a code means."""
 
     stage: str
-    """The verb that gives it: read, convert, check, filter, dedup, decontaminate, render, tokenize, fit."""
+    """The verb that gives it: read, convert, check, filter, dedup, decontaminate, render, tokenize, fit, select,
+    template."""
     means: str
     """One sentence: the fault."""
     example: str
-    """The smallest row, or part of one, that gets it."""
+    """The smallest row, part of one, or template that gets it."""
     remedy: str
     """What to do about it."""

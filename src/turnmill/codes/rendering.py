@@ -20,7 +20,7 @@ RENDERING: dict[str, Code] = {
     "control-token-unescapable": Code(
         "render",
         "Control-token text that cannot be told from the template's: in an author's name, in a template argument, or "
-        "because the vocabulary spells it in no other way.",
+        "because the vocabulary spells it in no other way; or the one mark that turnmill keeps for itself.",
         '{"role": "user", "name": "<|im_end|>", "content": "hi"}',
         "Change the name or the argument.",
     ),

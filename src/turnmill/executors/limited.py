@@ -53,8 +53,8 @@ class Answered(msgspec.Struct, frozen=True):
     probe: Probe | None = None
     refusal: str = ""
     next_step: str | None = None
-    is_unsafe: bool = False
-    """It renders, but would teach the wrong thing."""
+    code: str | None = None
+    """What the template would teach wrongly; None where it cannot be used at all."""
 
 
 def probe_in_subprocess(
@@ -98,8 +98,9 @@ def probe_in_subprocess(
         raise _ended(name, _reason(done.returncode, limits))
     answered = msgspec.json.decode(done.stdout, type=Answered)
     if answered.probe is None:
-        error = UnsafeTemplate if answered.is_unsafe else UsageError
-        raise error(answered.refusal, next_step=answered.next_step)
+        if answered.code is not None:
+            raise UnsafeTemplate(answered.code, answered.refusal, next_step=answered.next_step)
+        raise UsageError(answered.refusal, next_step=answered.next_step)
     return answered.probe
 
 
@@ -121,7 +122,7 @@ def _answer(asked: Asked) -> Answered:
         template = Template(asked.source, asked.special_tokens, asked.date, asked.name)
         return Answered(probe(template, asked.stops, asked.added))
     except UsageError as fault:
-        return Answered(None, str(fault), fault.next_step, isinstance(fault, UnsafeTemplate))
+        return Answered(None, fault.message, fault.next_step, fault.code if isinstance(fault, UnsafeTemplate) else None)
 
 
 def _limit(limits: Limits) -> None:

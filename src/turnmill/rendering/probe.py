@@ -147,6 +147,7 @@ class _Prober:
             testimony = self._testimony(conversation)
             for fault in (*self._audit(conversation), *testimony.faults):
                 raise UnsafeTemplate(
+                    "spans-uncertain",
                     f"{self._template.name}: who wrote what is not certain ({name}): {fault}; use another template",
                     next_step="--template chatml",
                 )
@@ -179,7 +180,7 @@ class _Prober:
             if entry.role == "assistant":
                 prompt = self._prompt(conversation, entry.messages[0], kwargs_of(conversation)) or ""
                 ends[number] = prompt_end(openings.get(number), attribution.starts.get(number), prompt)
-        return without_prompts(attribution.parts, attribution.starts, ends)
+        return without_prompts(dialog.text, attribution.parts, attribution.starts, ends)
 
     def _sample(self, name: str) -> Conversation:
         """The sample; with tools, where the template says nothing without."""
@@ -270,6 +271,7 @@ class _Prober:
         prompts = self._prompts(one_turn, 1)
         if not user and self._leading(one_turn, 1) and (any(prompts) or not prompts):
             raise UnsafeTemplate(
+                "generation-prompt-differs",
                 f"{self._template.name}: what opens a turn is not what the generation prompt holds, "
                 "so where the model's own text begins is not known; use another template",
                 next_step="--template chatml",
@@ -392,8 +394,13 @@ class _Prober:
         return not dialog.counts["render/history-reasoning-stripped"]
 
     def _added_text(self) -> str:
-        """Words before the first message that are neither recorded nor a control token."""
-        dialog = self._dialog(self._sample("one turn"))
+        """What the template writes before the first message of rows without and with reasoning; once where alike."""
+        found = [self._text_before_user(name) for name in ("one turn", "reasoning") if self._says(name, self._form)]
+        return "\n\n".join(dict.fromkeys(filter(None, found)))
+
+    def _text_before_user(self, name: str) -> str:
+        """Words before the first message of a sample that are neither recorded nor a control token."""
+        dialog = self._dialog(self._sample(name))
         start = next((segment.start for segment in dialog.segments if segment.kind == "user"), 0)
         text = dialog.text[:start]
         for token in self._markers.control:
@@ -444,6 +451,7 @@ def check_stops(found: Probe, name: str) -> None:
         if stop not in stops:
             has = f"ends with {quote(stop)}" if stop else "has no stop token"
             raise UnsafeTemplate(
+                "stop-not-in-eos" if stop else "turn-without-stop",
                 f"{name}: a {turn} {has}, but generation ends only on {', '.join(map(repr, stops)) or 'nothing'}: "
                 "a model trained so would not stop. Add the token to eos_token_id in generation_config.json, or say: "
                 """--special-tokens '{"eos_token": "TOKEN"}'""",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from turnmill.rendered import TRAINED_KINDS, Kind
@@ -10,6 +10,9 @@ from turnmill.rendering.segments import Segment
 
 Part = tuple[int, int, int, Kind]
 """(start, end, index in `Conversation.messages` or -1, kind)."""
+
+OWN_KINDS: frozenset[Kind] = TRAINED_KINDS - {"stop"}
+"""Text of the model's own."""
 
 
 class Opening(NamedTuple):
@@ -54,10 +57,14 @@ def prompt_end(opening: Opening | None, start: int | None, prompt: str) -> int:
     return max(start, opening.start + shared)
 
 
-def without_prompts(parts: Sequence[Part], starts: Mapping[int, int], ends: Mapping[int, int]) -> list[Part]:
+def without_prompts(text: str, parts: Sequence[Part], starts: Mapping[int, int], ends: Mapping[int, int]) -> list[Part]:
     """The parts, what generation prompts hold being scaffold; a tag that opens reasoning stays the reasoning's.
 
+    White space between a scaffold that the prompt holds and the turn's own text is the model's to write: it is no
+    scaffold.
+
     Args:
+        text: the whole.
         parts: covering the text, in order.
         starts: where each turn's header ends, by entry.
         ends: where its generation prompt ends, by entry.
@@ -67,7 +74,7 @@ def without_prompts(parts: Sequence[Part], starts: Mapping[int, int], ends: Mapp
         return list(parts)
     split: list[Part] = []
     limit = 0
-    for start, end, message, kind in parts:
+    for start, end, message, kind in _handed_over(text, parts, supplied):
         limit = max(limit, supplied.get(start, 0))
         if kind == "reasoning" and start in supplied:
             limit = 0
@@ -78,3 +85,15 @@ def without_prompts(parts: Sequence[Part], starts: Mapping[int, int], ends: Mapp
         if start < end:
             split.append((start, end, message, kind))
     return split
+
+
+def _handed_over(text: str, parts: Sequence[Part], supplied: Mapping[int, int]) -> Iterator[Part]:
+    """The parts, the white space that ends a scaffold behind its prompt's end being that of the part that follows."""
+    waiting: int | None = None
+    for (start, end, message, kind), following in zip(parts, [*parts[1:], None], strict=True):
+        begin = start if waiting is None else waiting
+        waiting = None
+        prompt_end = supplied.get(start, end) if kind == "scaffold" else end
+        if prompt_end < end and following and following[3] in OWN_KINDS and text[prompt_end:end].isspace():
+            waiting = end = prompt_end
+        yield begin, end, message, kind

@@ -126,7 +126,7 @@ class Renderer:
         markers, entries = self.probe.markers, dialog.written.entries
         attribution = Attribution(dialog.text, dialog.segments, entries, markers, dialog.counts)
         ends = self._prompt_ends(conversation, dialog, attribution.starts, kwargs)
-        text, parts = dialog.text, without_prompts(attribution.parts, attribution.starts, ends)
+        text, parts = dialog.text, without_prompts(dialog.text, attribution.parts, attribution.starts, ends)
         last = len(entries) - 1
         if self._wants_stop(attribution, entries[last].role, last):
             stop = (self.probe.call_stop if entries[last].calls else None) or self.probe.added_stop

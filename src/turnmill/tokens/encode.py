@@ -26,7 +26,9 @@ CONFIRM_EVERY = 64
 """Of so many texts that are encoded the fast way one is encoded by the tokenizer too."""
 
 ANCHOR = "\ue000turnmill\ue000"
-"""A token of our own that stands before a segment and is taken off: what follows it is encoded as inside a text."""
+"""A token of our own that stands before a segment and is taken off: what follows it is encoded as inside a text.
+
+No vocabulary has it, so no text may: `segments` and `pieces` refuse one, and `whole` is not asked for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class Encoder:
         self._fast = accelerator_of(self._main, stored) if accelerate and self._bytes is not None else None
         self.counts: Counter[str] = Counter()
         self._control_ids = {tokenizer.token_to_id(text) for text in control} - {None}
-        self._added_ids = np.array([token["id"] for token in stored["added_tokens"]], dtype=np.int32)
+        special = {token["id"] for token in stored["added_tokens"] if token["special"]}
+        self._whole_ids = np.array(sorted(special | self._control_ids), dtype=np.int32)
         alone = self._main.encode(ANCHOR + "x", add_special_tokens=False)
         self.adds_prefix = "".join(map(self._main.id_to_token, alone.ids[1:])) != "x"
 
@@ -109,8 +112,9 @@ class Encoder:
         """The encodes of the stretches between borders, joined; escaped stretches hold no control token.
 
         Raises:
-            Rejected: `control-token-unescapable`, the vocabulary has no other spelling of it.
+            Rejected: `control-token-unescapable`, the vocabulary has no other spelling of it, or the text has `ANCHOR`.
         """
+        _refuse_anchor(text)
         edges = sorted({0, len(text), *borders, *(edge for stretch in escaped for edge in stretch)})
         plain = {start for start, _ in escaped}
         parts: list[Encoded] = []
@@ -130,6 +134,7 @@ class Encoder:
         Raises:
             Rejected: `control-token-unescapable`.
         """
+        _refuse_anchor(text)
         parts: list[Encoded] = []
         for span in spans:
             inside = [(low - span.start, high - span.start) for low, high in escaped if span.start <= low < span.end]
@@ -139,25 +144,26 @@ class Encoder:
         return _joined(parts)
 
     def crossed(self, encoded: Encoded, borders: Sequence[int]) -> list[int]:
-        """Those of the borders that a token lies across; an added token is never cut, so where one lies is none."""
-        starts, ends = encoded.offsets[~np.isin(encoded.ids, self._added_ids)].T
+        """Those of the borders that a token lies across; a control token is never cut, so where one lies is none."""
+        starts, ends = encoded.offsets[~np.isin(encoded.ids, self._whole_ids)].T
         begun = np.searchsorted(starts, borders)  # tokens that begin before each border
         reached = np.concatenate(([0], np.maximum.accumulate(ends)))[begun]
         return [border for border, end in zip(borders, reached.tolist(), strict=True) if border < end]
 
     def cut(self, text: str, encoded: Encoded, borders: Sequence[int]) -> Encoded:
-        """The same ids but with borders, in order: only the stretches between added tokens that hold them are anew.
+        """The same ids but with borders, in order: only the stretches between control tokens that hold them are anew.
 
-        The borders are of those that `crossed` gives. An added token is found before anything else is done to a text,
-        so nothing beyond it hangs on the stretch.
+        The borders are of those that `crossed` gives. A control token is found before anything else is done to a text,
+        so nothing beyond it hangs on the stretch. (Of other added tokens, as white space is in Gemma 3, one hangs on
+        where the one before it ends.)
         """
-        added = np.flatnonzero(np.isin(encoded.ids, self._added_ids))
-        stretches = np.searchsorted(encoded.offsets[added, 1], borders, side="right")
+        whole = np.flatnonzero(np.isin(encoded.ids, self._whole_ids))
+        stretches = np.searchsorted(encoded.offsets[whole, 1], borders, side="right")
         parts: list[Encoded] = []
         done = 0
         for stretch, inside in groupby(zip(stretches.tolist(), borders, strict=True), key=itemgetter(0)):
-            first = int(added[stretch - 1]) + 1 if stretch else 0
-            last = int(added[stretch]) if stretch < len(added) else len(encoded.ids)
+            first = int(whole[stretch - 1]) + 1 if stretch else 0
+            last = int(whole[stretch]) if stretch < len(whole) else len(encoded.ids)
             start = int(encoded.offsets[first - 1, 1]) if first else 0
             end = int(encoded.offsets[last, 0]) if last < len(encoded.ids) else len(text)
             parts.append(Encoded(encoded.ids[done:first], encoded.offsets[done:first]))
@@ -182,6 +188,11 @@ def _joined(parts: Sequence[Encoded]) -> Encoded:
         np.concatenate([part.ids for part in parts] or [np.zeros(0, np.int32)]),
         np.concatenate([part.offsets for part in parts] or [np.zeros((0, 2), np.int64)]),
     )
+
+
+def _refuse_anchor(text: str) -> None:
+    if ANCHOR in text:
+        raise Rejected("control-token-unescapable", f"the text holds {ANCHOR!r}, a mark of turnmill's own")
 
 
 def _anchored(make: Any, stored: dict[str, Any]) -> Any:

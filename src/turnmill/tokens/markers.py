@@ -31,7 +31,7 @@ def check_markers(tokenizer: Any, probe: Probe, name: str) -> None:
         name: the model, in messages.
 
     Raises:
-        UnsafeTemplate: the message names the markers.
+        UnsafeTemplate: `turn-marker-not-a-token`; the message names the markers.
     """
     spelled = {
         marker: len(ids)
@@ -41,6 +41,7 @@ def check_markers(tokenizer: Any, probe: Probe, name: str) -> None:
     if spelled:
         listed = ", ".join(f"{marker!r} ({count} tokens)" for marker, count in spelled.items())
         raise UnsafeTemplate(
+            "turn-marker-not-a-token",
             f"{name}: turn markers are plain text in this vocabulary: {listed}; expected one token each. "
             "The template belongs to another model, or the tokens are not in tokenizer.json: use the model's own "
             "template, or add the tokens",

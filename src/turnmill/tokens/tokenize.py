@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from turnmill.conversation import Conversation
 from turnmill.errors import Rejected
 from turnmill.rendered import Example, Loss, Rendered
-from turnmill.tokens.encode import Encoded, Encoder
+from turnmill.tokens.encode import ANCHOR, Encoded, Encoder
 from turnmill.tokens.loss import Policy
 from turnmill.tokens.runs import labelled
 
@@ -104,7 +104,7 @@ class Tokenizing:
 
 def _is_encoded_whole(conversation: Conversation, rendered: Rendered) -> bool:
     """Whether one encode of the text gives its ids: not around escaped content, nor for the spans of a raw text."""
-    return not rendered.control_hits and not conversation.is_raw_text
+    return not rendered.control_hits and not conversation.is_raw_text and ANCHOR not in rendered.text
 
 
 def _trained_starts(rendered: Rendered, policy: Policy, weights: Sequence[float]) -> list[int]:

@@ -104,13 +104,25 @@ class CheckedTemplate:
     target: str
     report: TemplateReport | None
     refusal: str = ""
-    is_unsafe: bool = False
+    code: str | None = None
+    """What it would teach wrongly; None where it cannot be used at all."""
+
+    @property
+    def is_unsafe(self) -> bool:
+        """It renders, but trained on would teach the wrong thing."""
+        return self.code is not None
 
     def as_json(self) -> dict[str, Json]:
         """One object of `template check --json A B`."""
         if self.report is not None:
             return {"target": self.target, **self.report.as_json()}
-        return {"target": self.target, "usable": False, "unsafe": self.is_unsafe, "why": self.refusal}
+        return {
+            "target": self.target,
+            "usable": False,
+            "unsafe": self.is_unsafe,
+            "code": self.code,
+            "why": self.refusal,
+        }
 
 
 def targets_of(given: Sequence[str]) -> list[str]:
@@ -130,7 +142,8 @@ def check_templates(targets: Iterable[str], model: Model) -> Iterator[CheckedTem
         try:
             yield CheckedTemplate(target, check_template(target, model))
         except (UsageError, HealthError) as fault:
-            yield CheckedTemplate(target, None, str(fault), isinstance(fault, HealthError))
+            unsafe = fault.__cause__ if isinstance(fault, HealthError) else None
+            yield CheckedTemplate(target, None, str(fault), unsafe.code if isinstance(unsafe, UnsafeTemplate) else None)
 
 
 def _next_step(advice: str) -> str:

@@ -33,15 +33,37 @@ class Serving:
     call_parser: str
     """vLLM's `--tool-call-parser`."""
     reasoning_parser: str | None
-    """vLLM's `--reasoning-parser`; None where none knows the tags."""
+    """vLLM's `--reasoning-parser`; None where none knows the tags, or none fits every model."""
     reasoning: str
     """How reasoning stands in the text."""
+    reasoning_note: str = ""
+    """What else to know of it."""
 
 
 SERVING = {
-    "chatml": Serving(HERMES, "hermes", "deepseek_r1", "between `<think>` and `</think>`"),
-    "llama3": Serving(HERMES, "hermes", None, "between `<|start_think|>` and `<|end_think|>`"),
-    "gemma4": Serving(HERMES, "hermes", None, "between `<|channel>thought` and `<channel|>`"),
+    "chatml": Serving(
+        HERMES,
+        "hermes",
+        None,
+        "between `<think>` and `</think>`",
+        "Where every row has reasoning, and `<think>` and `</think>` are tokens of the vocabulary, add "
+        "`--reasoning-parser deepseek_r1`: it takes an answer without a block for reasoning, and vLLM does not start "
+        "without the tokens. Else reasoning stays in the text.",
+    ),
+    "llama3": Serving(
+        HERMES,
+        "hermes",
+        None,
+        "between `<|start_think|>` and `<|end_think|>`",
+        "vLLM has no reasoning parser for these tags: it stays in the text.",
+    ),
+    "gemma4": Serving(
+        HERMES,
+        "hermes",
+        "gemma4",
+        "between `<|channel>thought` and `<channel|>`",
+        "The parser `gemma4` reads reasoning alone here: calls are in Hermes style, not in Gemma's own.",
+    ),
     "harmony": Serving(
         "Calls are messages to `functions.NAME` in the commentary channel; their text is JSON.",
         "openai",
@@ -147,7 +169,7 @@ def notes(name: str) -> str:
             f"- {serving.calls}",
             f"- Reasoning stands {serving.reasoning}.",
             f"- vLLM: `{vllm}{f' --reasoning-parser {reasons}' if reasons else ''}`",
-            *([] if reasons else ["- vLLM has no reasoning parser for these tags: it stays in the text."]),
+            *([f"- {serving.reasoning_note}"] if serving.reasoning_note else []),
             f"- llama.cpp: `llama-server -m MODEL.gguf --jinja --chat-template-file {TEMPLATE}`",
             "- Every token that ends a turn must stand in `eos_token_id` of `generation_config.json`.",
             "",

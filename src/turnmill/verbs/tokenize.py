@@ -36,7 +36,7 @@ from turnmill.verbs.split import Side, read_sides
 if TYPE_CHECKING:
     from turnmill.config import Config
 
-VERSION = 6
+VERSION = 7
 SIDES: tuple[Side, ...] = ("train", "eval")
 TASK_ROWS = 2000
 """Rows of a task, however its source's files are cut: work for every core, and progress that moves."""

@@ -45,13 +45,29 @@ def to_table(examples: Sequence[Example]) -> pa.Table:
         name: [getattr(example, name) for example in examples]
         for name in ("row_id", "part", "source", "source_file", "source_line", "input_ids", "turn_ends")
     }
+    arrays = {name: pa.array(values, type=schema().field(name).type) for name, values in columns.items()}
+    arrays |= _run_columns([example.runs for example in examples])
+    return pa.Table.from_arrays([arrays[name] for name in schema().names], schema=schema())
+
+
+def _run_columns(runs: Sequence[Sequence[Run]]) -> dict[str, pa.Array]:
+    """The columns of the examples' runs, each made of one long list."""
+    import pyarrow as pa
+
     numbers = {kind: number for number, kind in enumerate(KINDS)}
-    columns["run_ends"] = [[run.end for run in example.runs] for example in examples]
-    columns["run_messages"] = [[run.message for run in example.runs] for example in examples]
-    columns["run_kinds"] = [[numbers[run.kind] for run in example.runs] for example in examples]
-    columns["run_weights"] = [[run.weight for run in example.runs] for example in examples]
-    arrays = [pa.array(columns[field.name], type=field.type) for field in schema()]
-    return pa.Table.from_arrays(arrays, schema=schema())
+    offsets = pa.array([0, *accumulate(map(len, runs))], type=pa.int32())
+    flat = [run for of_example in runs for run in of_example]
+    columns = {
+        "run_ends": [run.end for run in flat],
+        "run_messages": [run.message for run in flat],
+        "run_kinds": [numbers[run.kind] for run in flat],
+        "run_weights": [run.weight for run in flat],
+    }
+    kinds = {name: schema().field(name).type for name in columns}
+    return {
+        name: pa.ListArray.from_arrays(offsets, pa.array(values, type=kinds[name].value_type))
+        for name, values in columns.items()
+    }
 
 
 class ExampleWriter:

@@ -22,7 +22,7 @@ from turnmill.rendered import Span
 from turnmill.tokens.accelerators import accelerator_of
 from turnmill.tokens.offsets import ByteOffsets, is_byte_level
 
-CONFIRM_EVERY = 64
+CONFIRM_EVERY = 256
 """Of so many texts that are encoded the fast way one is encoded by the tokenizer too."""
 
 ANCHOR = "\ue000turnmill\ue000"
@@ -65,7 +65,9 @@ class Encoder:
         self._fast = accelerator_of(self._main, stored) if accelerate and self._bytes is not None else None
         self.counts: Counter[str] = Counter()
         self._control_ids = {tokenizer.token_to_id(text) for text in control} - {None}
-        self._added_ids = np.array([token["id"] for token in stored["added_tokens"]], dtype=np.int32)
+        added_ids = [token["id"] for token in stored["added_tokens"]]
+        self._is_added = np.zeros(max([*self._main.get_vocab().values(), *added_ids]) + 1, dtype=np.bool_)
+        self._is_added[added_ids] = True
         alone = self._main.encode(ANCHOR + "x", add_special_tokens=False)
         self.adds_prefix = "".join(map(self._main.id_to_token, alone.ids[1:])) != "x"
 
@@ -87,12 +89,14 @@ class Encoder:
 
     def _ids(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """The ids of each text, (tokens,): the fast way where that knows them, else from the tokenizer itself."""
-        known = [self._fast.encode(text) for text in texts] if self._fast else [None] * len(texts)
+        known = self._fast.encode(texts) if self._fast else [None] * len(texts)
         if not all(self._confirms(text, ids) for text, ids in zip(texts, known, strict=True)):
             self._fast = None
             self.counts["tokenize/fast-distrusted"] += 1
             return self._ids(texts)
         others = [text for text, ids in zip(texts, known, strict=True) if ids is None]
+        if not others:
+            return [ids for ids in known if ids is not None]
         asked = iter(self._main.encode_batch_fast(others, add_special_tokens=False))
         return [np.asarray(next(asked).ids, dtype=np.int32) if ids is None else ids for ids in known]
 
@@ -140,9 +144,10 @@ class Encoder:
 
     def crossed(self, encoded: Encoded, borders: Sequence[int]) -> list[int]:
         """Those of the borders that a token lies across; an added token is never cut, so where one lies is none."""
-        starts, ends = encoded.offsets[~np.isin(encoded.ids, self._added_ids)].T
-        begun = np.searchsorted(starts, borders)  # tokens that begin before each border
-        reached = np.concatenate(([0], np.maximum.accumulate(ends)))[begun]
+        reached = _reached(encoded.offsets, borders)
+        if not np.any(reached > borders):
+            return []
+        reached = _reached(encoded.offsets[~self._is_added[encoded.ids]], borders)
         return [border for border, end in zip(borders, reached.tolist(), strict=True) if border < end]
 
     def cut(self, text: str, encoded: Encoded, borders: Sequence[int]) -> Encoded:
@@ -151,7 +156,7 @@ class Encoder:
         The borders are of those that `crossed` gives. An added token is found before anything else is done to a text,
         so nothing beyond it hangs on the stretch.
         """
-        added = np.flatnonzero(np.isin(encoded.ids, self._added_ids))
+        added = np.flatnonzero(self._is_added[encoded.ids])
         stretches = np.searchsorted(encoded.offsets[added, 1], borders, side="right")
         parts: list[Encoded] = []
         done = 0
@@ -175,6 +180,12 @@ class Encoder:
         if start == 0:
             return _encoded(tokenizer.encode(text, add_special_tokens=False), 0, 0)
         return _encoded(tokenizer.encode(ANCHOR + text, add_special_tokens=False), 1, start - len(ANCHOR))
+
+
+def _reached(offsets: NDArray[np.int64], borders: Sequence[int]) -> NDArray[np.int64]:
+    """How far the tokens that begin before each border reach."""
+    begun = np.searchsorted(offsets[:, 0], borders)
+    return np.concatenate(([0], np.maximum.accumulate(offsets[:, 1])))[begun]
 
 
 def _joined(parts: Sequence[Encoded]) -> Encoded:

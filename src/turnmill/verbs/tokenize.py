@@ -20,7 +20,7 @@ from turnmill.files.quarantine import from_conversation
 from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render, Source
-from turnmill.rendered import Example, Rendered
+from turnmill.rendered import Example, Kind, Rendered, Run
 from turnmill.rendering.history import View
 from turnmill.rendering.raw_text import Around
 from turnmill.rendering.renderer import Renderer
@@ -324,12 +324,21 @@ def _count(counts: Counter[str], side: Side, made: Made) -> None:
         counts[f"{side}/examples"] += 1
         counts[f"{side}/turns"] += len(example.turn_ends)
         counts[f"{side}/examples-of-turns/{len(example.turn_ends)}"] += 1
-        start = 0
-        for run in example.runs:
-            counts[f"{side}/tokens/{run.kind}"] += run.end - start
-            if run.weight > 0:
-                counts[f"{side}/trained/{run.kind}"] += run.end - start
-            start = run.end
+        for (kind, is_trained), tokens in _tokens_of_kinds(example.runs).items():
+            counts[f"{side}/tokens/{kind}"] += tokens
+            if is_trained:
+                counts[f"{side}/trained/{kind}"] += tokens
+
+
+def _tokens_of_kinds(runs: Sequence[Run]) -> dict[tuple[Kind, bool], int]:
+    """(kind, whether they train) → tokens."""
+    counts: dict[tuple[Kind, bool], int] = {}
+    start = 0
+    for run in runs:
+        key = (run.kind, run.weight > 0)
+        counts[key] = counts.get(key, 0) + run.end - start
+        start = run.end
+    return counts
 
 
 def sample_of(made: Made, tokenizer: Any) -> dict[str, Any]:

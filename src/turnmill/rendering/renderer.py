@@ -113,14 +113,22 @@ class Renderer:
     def _filled(self, conversation: Conversation, kwargs: Mapping[str, Json]) -> tuple[Dialog, Rendered]:
         if self.fills is None:
             return self._rendered(conversation, kwargs)
-        return self.fills.render(conversation, kwargs, lambda: self._rendered(conversation, kwargs))
+        return self.fills.render(
+            conversation,
+            kwargs,
+            lambda: self._rendered(conversation, kwargs),
+            lambda dialog: self._finished(conversation, dialog, kwargs),
+        )
 
     def _rendered(self, conversation: Conversation, kwargs: Mapping[str, Json]) -> tuple[Dialog, Rendered]:
         """The render by the template itself."""
         probe = self.probe
         dialog = self.template.dialog(conversation, probe.form, kwargs, probe.rung, probe.markers.stops)
+        return dialog, self._finished(conversation, dialog, kwargs)
+
+    def _finished(self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json]) -> Rendered:
         check_order(dialog.segments, dialog.written.entries)
-        return dialog, self._attributed(conversation, dialog, kwargs)
+        return self._attributed(conversation, dialog, kwargs)
 
     def _attributed(self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json]) -> Rendered:
         markers, entries = self.probe.markers, dialog.written.entries

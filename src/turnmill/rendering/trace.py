@@ -88,6 +88,13 @@ class Trace:
         self._owners[id(container)] = owner
         self._kept.append(container)
 
+    def stand_for(self, container: Any, other: Any) -> None:
+        """Remember of a container what was told of the one that it stands for."""
+        for told in (self._objects, self._owners):
+            if id(other) in told:
+                told[id(container)] = told[id(other)]  # type: ignore[index]  # of one table to the same
+        self._kept.append(container)
+
     def is_known(self, value: Any) -> bool:
         """Whether `know` was told of this container."""
         return id(value) in self._objects

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np

@@ -135,7 +135,7 @@ def test_a_guard_holds_or_there_is_no_replay(text, first, other, is_replayed):
     found = program_of(body(text), two(*first)).fill(inputs_of(row, rendering.probe.form))
     assert (found is not None) == is_replayed
     if found is not None:
-        assert fill._same(found, rendering._rendered(row, rendering.kwargs_of(row)))
+        assert is_same(found, rendering._rendered(row, rendering.kwargs_of(row)))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from turnmill.errors import Rejected, quote
 from turnmill.filters import row_filter
 from turnmill.options import Filter
 
-
 REPEATS = 3
 
 

@@ -166,7 +166,8 @@ class PassageEnvironment(RecordingEnvironment):
         Raises:
             Refused: the template does with content what cannot be recorded.
         """
-        self._entries, self._walk, self._found = written.entries, None, list[Recorded]()
+        self._entries, self._found = written.entries, list[Recorded]()
+        self._walk: Walk | None = None
         self.namespaces = Namespaces()
         self.open: _Open | None = _Open(OUTSIDE)
         given = {**variables, "messages": MessageList(written.dicts, (), self._recorder), "tools": None}
@@ -301,7 +302,7 @@ class PassageEnvironment(RecordingEnvironment):
             refuse("a message is taken by no number")
         found = messages.place_of(index)
         if found is None:
-            return self.undefined(obj=messages, name=index)
+            return self.undefined(obj=messages, name=str(int(index)))
         place, register = found
         is_first = not isinstance(index, Number) and index == 0 and not messages.bounds
         is_printable = is_first and self._at_hand().place != 0  # there it would be taken for the message at hand

@@ -193,9 +193,7 @@ class Passages:
         dialog = Dialog(text, joined_segments(stretches, written.entries), written, counts)
         return Told(dialog, finish(dialog), said.passages)
 
-    def _first_of(
-        self, kind: Hashable, written: Written, kwargs: Mapping[str, Json], *, is_new: bool
-    ) -> list[Passage]:
+    def _first_of(self, kind: Hashable, written: Written, kwargs: Mapping[str, Json], *, is_new: bool) -> list[Passage]:
         """The passages that a row may begin with."""
         key = (kind, bool(written.tools), repr(sorted(kwargs.items())))
         return self._first.setdefault(key, []) if is_new else self._first.get(key, [])

@@ -56,7 +56,7 @@ class Unprinted(Symbolic):
     def _refused(self, *_: Any) -> NoReturn:
         refuse("an object of content is printed")
 
-    __str__ = __repr__ = __format__ = _refused  # type: ignore[assignment]  # none of them returns
+    __str__ = __repr__ = __format__ = _refused
 
 
 class SymbolDict(Unprinted, dict[str, Any]):
@@ -109,7 +109,7 @@ class SymbolDict(Unprinted, dict[str, Any]):
     def __eq__(self, other: object) -> bool:
         refuse("an object of content is compared")
 
-    __hash__ = None  # type: ignore[assignment]  # as of any dict or list
+    __hash__ = None
 
 
 class SymbolList(Unprinted, list[Any]):
@@ -142,4 +142,4 @@ class SymbolList(Unprinted, list[Any]):
     def __eq__(self, other: object) -> bool:
         refuse("a list of content is compared")
 
-    __hash__ = None  # type: ignore[assignment]  # as of any dict or list
+    __hash__ = None

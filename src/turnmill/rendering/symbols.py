@@ -220,7 +220,7 @@ class Length(int, Symbolic):
     def _refused(self, *_: Any) -> NoReturn:
         refuse("the length of content is computed with")
 
-    __str__ = __repr__ = __format__ = _refused  # type: ignore[assignment]  # none of them returns
+    __str__ = __repr__ = __format__ = _refused
 
     __hash__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _refused
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __neg__ = __pos__ = __pow__ = __rpow__ = _refused

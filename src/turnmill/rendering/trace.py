@@ -90,9 +90,10 @@ class Trace:
 
     def stand_for(self, container: Any, other: Any) -> None:
         """Remember of a container what was told of the one that it stands for."""
-        for told in (self._objects, self._owners):
-            if id(other) in told:
-                told[id(container)] = told[id(other)]  # type: ignore[index]  # of one table to the same
+        if id(other) in self._objects:
+            self._objects[id(container)] = self._objects[id(other)]
+        if id(other) in self._owners:
+            self._owners[id(container)] = self._owners[id(other)]
         self._kept.append(container)
 
     def is_known(self, value: Any) -> bool:

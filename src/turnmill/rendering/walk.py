@@ -49,7 +49,7 @@ class Number(int, Symbolic):
 
     def _compared(self, compare: Callable[[int, int], bool], other: Any) -> bool:
         if not isinstance(other, int):
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]  # as comparisons answer what they do not know
         pair = (self.register, register_of(self.recorder, other))
         return bool(self.recorder.guard("computed", (compare,), pair, compare(int(self), int(other))))
 
@@ -59,7 +59,7 @@ class Number(int, Symbolic):
     def _refused(self, *_: Any) -> NoReturn:
         refuse("a number of messages is more than counted with")
 
-    __hash__ = __str__ = __repr__ = __format__ = __index__ = _refused  # type: ignore[assignment]  # none returns
+    __hash__ = __str__ = __repr__ = __format__ = __index__ = _refused
     __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __pow__ = __rpow__ = _refused
     __neg__ = __pos__ = __abs__ = __rmod__ = _refused
 
@@ -196,7 +196,7 @@ class MessageList(Unprinted, list[Any]):
 
     __iter__ = __contains__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refused
     __add__ = __radd__ = __mul__ = __rmul__ = __reversed__ = _refused
-    __hash__ = None  # type: ignore[assignment]  # as of any list
+    __hash__ = None
 
 
 class Walk:

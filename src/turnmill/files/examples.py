@@ -43,11 +43,21 @@ def to_table(examples: Sequence[Example]) -> pa.Table:
 
     columns: dict[str, list[Any]] = {
         name: [getattr(example, name) for example in examples]
-        for name in ("row_id", "part", "source", "source_file", "source_line", "input_ids", "turn_ends")
+        for name in ("row_id", "part", "source", "source_file", "source_line", "turn_ends")
     }
     arrays = {name: pa.array(values, type=schema().field(name).type) for name, values in columns.items()}
+    arrays["input_ids"] = _ids_column([example.input_ids for example in examples])
     arrays |= _run_columns([example.runs for example in examples])
     return pa.Table.from_arrays([arrays[name] for name in schema().names], schema=schema())
+
+
+def _ids_column(ids: Sequence[Sequence[int]]) -> pa.ListArray:
+    """The examples' token ids: lists, or arrays, which cost no object a token."""
+    import numpy as np
+    import pyarrow as pa
+
+    flat = np.concatenate([np.asarray(of_example, dtype=np.int32) for of_example in ids] or [np.zeros(0, np.int32)])
+    return pa.ListArray.from_arrays(pa.array([0, *accumulate(map(len, ids))], type=pa.int32()), pa.array(flat))
 
 
 def _run_columns(runs: Sequence[Sequence[Run]]) -> dict[str, pa.Array]:

@@ -28,8 +28,7 @@ from turnmill.rendering.walk import (
     INPUTS,
     LENGTH,
     LOOP_FACTS,
-    MESSAGES,
-    NUMBER,
+    MESSAGE,
     TOOLS,
     MessageList,
     Namespaces,
@@ -260,8 +259,7 @@ class PassageEnvironment(RecordingEnvironment):
         if self.open is not None:
             self._close(None)
         self.open = _Open(place)
-        value.opened = self.field(is_printable=True)
-        value.register = self._recorder().register("at", (), (MESSAGES, NUMBER))
+        value.opened, value.register = self.field(is_printable=True), MESSAGE
 
     def _assign(self, value: Any) -> None:
         if isinstance(value, SymbolDict) and not _is_printable(value):

@@ -246,7 +246,8 @@ class _Teller:
 
     def _next(self, known: list[Passage], number: int, index: int, length: int) -> Passage | None:
         said, written = self._said, self._written
-        inputs = (written.dicts, written.tools, number, index, length, said.namespaces)
+        message = written.dicts[number] if number >= 0 else None
+        inputs = (written.dicts, written.tools, message, index, length, said.namespaces)
         recorded = None if self._new is None else next(self._new)
         for passage in known:
             if passage.run(inputs, written.entries, number, said):

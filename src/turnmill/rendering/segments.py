@@ -32,6 +32,10 @@ class Segment(NamedTuple):
         return self.kind is None
 
 
+_Whose = tuple[int, int, Kind | None, int]
+"""Entry, call, kind and message of a segment."""
+
+
 class Emitted(NamedTuple):
     """One piece of output, and who was being rendered when it came."""
 
@@ -79,7 +83,8 @@ def joined_segments(stretches: Iterable[Stretch], entries: Sequence[Entry]) -> l
     Raises:
         Rejected: `turns-overlap`, a message's text stands in another message's turn.
     """
-    segments: list[Segment] = []
+    ends: list[int] = []
+    writers: list[_Whose] = []
     outside: list[bool] = []
     position = 0
     latest = UNOWNED
@@ -87,13 +92,15 @@ def joined_segments(stretches: Iterable[Stretch], entries: Sequence[Entry]) -> l
         if origin.kind is None:
             latest = max(latest, origin.owner)
         is_late = emitter == UNOWNED and origin.kind is not None and origin.owner < latest
-        segment = _segment(position, position + length, origin, latest if is_late else emitter, entries)
+        writer = _whose(origin, latest if is_late else emitter, entries)
         position += length
-        if segments and segments[-1][2:] == segment[2:]:
-            segments[-1] = segments[-1]._replace(end=position)
+        if writers and writers[-1] == writer:
+            ends[-1] = position
         else:
-            segments.append(segment)
+            ends.append(position)
+            writers.append(writer)
             outside.append(emitter == UNOWNED or emitter.call >= 0)
+    segments = [Segment(start, end, *writer) for start, end, writer in zip([0, *ends], ends, writers, strict=False)]
     return _adopted(segments, outside, entries)
 
 
@@ -107,7 +114,7 @@ def _adopted(segments: list[Segment], outside: Sequence[bool], entries: Sequence
     """
     adopted = list(segments)
     for low, segment in enumerate(segments):
-        if not (segment.is_literal and segment.entry == NOBODY and outside[low]):
+        if not (outside[low] and segment.entry == NOBODY and segment.is_literal):
             continue
         beside = [adopted[number] for number in (low - 1, low + 1) if 0 <= number < len(segments) and outside[number]]
         owners = {one.entry for one in beside if one.entry >= 0}
@@ -120,11 +127,11 @@ def _is_turn(segment: Segment, entries: Sequence[Entry]) -> bool:
     return entries[segment.entry].role == "assistant"
 
 
-def _segment(start: int, end: int, origin: Origin, emitter: Owner, entries: Sequence[Entry]) -> Segment:
+def _whose(origin: Origin, emitter: Owner, entries: Sequence[Entry]) -> _Whose:
     entry, call = origin.owner
     if origin.kind is None:
         owner = emitter if entry == NOBODY else origin.owner
-        return Segment(start, end, owner.entry, owner.call, None, -1)
+        return owner.entry, owner.call, None, -1
     is_foreign = entry not in (NOBODY, emitter.entry) and emitter.entry != NOBODY
     if is_foreign and entries[emitter.entry].role == "assistant" and entries[entry].role != "tool":
         raise Rejected(
@@ -133,5 +140,5 @@ def _segment(start: int, end: int, origin: Origin, emitter: Owner, entries: Sequ
             at=entries[emitter.entry].recorded,
         )
     if is_foreign and entries[entry].role == "assistant":
-        return Segment(start, end, emitter.entry, emitter.call, None, -1)
-    return Segment(start, end, entry, call, origin.kind, origin.message)
+        return emitter.entry, emitter.call, None, -1
+    return entry, call, origin.kind, origin.message

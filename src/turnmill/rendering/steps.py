@@ -83,7 +83,6 @@ OPERATIONS: dict[str, Callable[..., Callable[..., Any]]] = {
     "holds": lambda needle: lambda value: needle in value,
     "within": lambda holder: lambda value: value in holder,
     "constant": lambda value: lambda: value,
-    "at": lambda: operator.getitem,
     "picked": _picked,
     "has": _has,
     "counted": lambda bounds: lambda messages: len(walked(bounds, len(messages))),
@@ -98,7 +97,10 @@ def run_steps(steps: Sequence[Step], inputs: Sequence[Any]) -> list[Any] | None:
     registers = list(inputs)
     try:
         for function, arguments, expected in steps:
-            value = function(*[registers[number] for number in arguments])
+            if len(arguments) == 1:
+                value = function(registers[arguments[0]])
+            else:
+                value = function(*[registers[number] for number in arguments])
             if expected is MADE:
                 registers.append(value)
             elif value != expected:
@@ -121,6 +123,8 @@ class Recorder:
     def __init__(self, inputs: int) -> None:
         self.steps: list[Step] = []
         self.is_closed = False
+        self._asked_last: tuple[Any, Any] | None = None
+        """The guard that is the last step, and its answer, where it asks for a key."""
         self._registers = inputs
         self._known: dict[tuple[Any, ...], int] = {}
 
@@ -128,8 +132,11 @@ class Recorder:
         """The register of what an operation makes of others; one for the same operation on the same registers."""
         key = self._key(name, constants, arguments)
         if key not in self._known:
+            if name == "item" and self._asked_last == (self._key("? holds", constants, arguments), True):
+                self.steps.pop()  # what is not there cannot be taken
             self._known[key] = self._registers
             self._registers += 1
+            self._asked_last = None
             self.steps.append(Step(OPERATIONS[name](*constants), arguments))
         return self._known[key]
 
@@ -138,6 +145,7 @@ class Recorder:
         key = self._key(f"? {name}", constants, arguments)
         if key not in self._known:
             self._known[key] = -1
+            self._asked_last = (key, answer) if constants and isinstance(constants[0], str) else None
             self.steps.append(Step(OPERATIONS[name](*constants), arguments, answer))
         return answer
 

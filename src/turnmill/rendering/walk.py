@@ -18,9 +18,9 @@ from turnmill.rendering.symbols import Atom, Symbol, symbol
 from turnmill.rendering.trace import Origin, Trace
 from turnmill.rendering.tracked import MIXED, UNKNOWN, Tracked, tracked
 
-MESSAGES, TOOLS, NUMBER, INDEX, LENGTH, NAMESPACES = range(6)
-"""The registers of a passage before its first step: all messages and tools as written for the template, the number of
-the message at hand, its place in the loop, how many the loop has, and what namespaces hold."""
+MESSAGES, TOOLS, MESSAGE, INDEX, LENGTH, NAMESPACES = range(6)
+"""The registers of a passage before its first step: all messages and tools as written for the template, the message at
+hand (None outside of loops), its place in the loop, how many the loop has, and what namespaces hold."""
 INPUTS = 6
 
 LOOP_FACTS: dict[str, Callable[[int, int], Any]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ class Tokenizing:
             source=conversation.source,
             source_file=str(meta.get("source_file", "")),
             source_line=int(meta.get("source_line", 0)),
-            input_ids=encoded.ids.tolist(),
+            input_ids=cast(Sequence[int], encoded.ids),
             runs=found.runs,
             turn_ends=found.turn_ends,
         )

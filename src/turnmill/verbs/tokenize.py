@@ -352,7 +352,7 @@ def sample_of(made: Made, tokenizer: Any) -> dict[str, Any]:
         if run.weight > 0:
             if not was_trained:
                 stretches.append([])
-            stretches[-1] += example.input_ids[start : run.end]
+            stretches[-1] += map(int, example.input_ids[start : run.end])
         start, was_trained = run.end, run.weight > 0
     decoded = [tokenizer.decode(stretch, skip_special_tokens=False) for stretch in stretches]
     return {"source": example.source, "row": made.conversation.meta["row"], "id": example.row_id, "trained": decoded}

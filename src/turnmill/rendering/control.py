@@ -64,7 +64,7 @@ class ControlScan:
         return tuple(found)
 
     def _may_touch(self, text: str, start: int, end: int) -> bool:
-        """Whether a token may lie in content or across its edges: it begins or ends there, or the content is inside it."""
+        """Whether a token may touch content: it begins or ends inside it, or the content lies inside the token."""
         if self._edge.search(text, start, end):
             return True
         return end - start < self._longest and any(text[start:end] in token for token in self._tokens)

@@ -31,7 +31,9 @@ class Said:
         self.tools = False
         for segment in segments:
             if segment.kind is not None:
-                self._fields[segment.message] = self._fields.get(segment.message, "") + text[segment.start : segment.end]
+                self._fields[segment.message] = (
+                    self._fields.get(segment.message, "") + text[segment.start : segment.end]
+                )
                 self.tools |= segment.kind == "tools"
 
     @cached_property

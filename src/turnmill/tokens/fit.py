@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
 
 from turnmill.errors import Rejected
 from turnmill.options import Fit
@@ -187,7 +186,7 @@ def part_of(example: Example, part: int, stretches: tuple[Stretch, ...]) -> Part
         runs += _runs_within(example.runs, stretch, shift)
         if not stretch.is_context:
             turn_ends += [end + shift for end in example.turn_ends if stretch.start < end <= stretch.end]
-    ids = np.concatenate([np.asarray(example.input_ids[start:end]) for start, end, _ in stretches])
+    ids = [token for start, end, _ in stretches for token in example.input_ids[start:end]]
     made = msgspec.structs.replace(example, part=part, input_ids=ids, runs=runs, turn_ends=turn_ends)
     return Part(made, stretches)
 

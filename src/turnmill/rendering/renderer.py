@@ -62,9 +62,16 @@ class Renderer:
         self.counts: Counter[str] = Counter()
         self._scan = ControlScan(self.probe.markers.control)
         self.around: Around = NOTHING
-        is_replayed = accelerate and self.probe.rung == "tracked"
-        self.fills = Fills(self.template, self.probe.form) if is_replayed else None
+        self.fills: Fills | None = None
+        self.accelerate(is_on=accelerate)
         self._prompts: dict[tuple[str, bool, str], str] = {}
+
+    def accelerate(self, *, is_on: bool) -> None:
+        """Replay recorded renders from now on, or none."""
+        if not is_on or self.probe.rung != "tracked":
+            self.fills = None
+        elif self.fills is None:
+            self.fills = Fills(self.template, self.probe.form)
 
     def kwargs_of(self, conversation: Conversation, source_kwargs: Mapping[str, Json] | None = None) -> dict[str, Json]:
         """The effective template arguments: the row's, else its source's, else those of `render.template_kwargs`.

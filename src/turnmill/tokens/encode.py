@@ -19,7 +19,7 @@ from xxhash import xxh3_64_intdigest
 
 from turnmill.errors import Rejected
 from turnmill.rendered import Span
-from turnmill.tokens.accelerators import accelerator_of
+from turnmill.tokens.accelerators import Accelerator, accelerator_of
 from turnmill.tokens.offsets import ByteOffsets, is_byte_level
 
 CONFIRM_EVERY = 256
@@ -54,22 +54,35 @@ class Encoder:
     """
 
     def __init__(self, tokenizer: Any, control: Sequence[str], *, accelerate: bool = False) -> None:
-        make, stored = type(tokenizer), json.loads(tokenizer.to_str())
-        stored["truncation"] = stored["padding"] = None
-        stored["post_processor"] = None  # it would add tokens that the template writes, and trim spaces off offsets
+        make, stored = type(tokenizer), _bare(tokenizer)
         self._main = _anchored(make, stored)
         plain = dict(stored)
         plain["added_tokens"] = [token for token in stored["added_tokens"] if token["content"] not in set(control)]
         self._plain = _anchored(make, plain)
         self._bytes = ByteOffsets(stored, self._main.get_vocab()) if is_byte_level(stored) else None
-        self._fast = accelerator_of(self._main, stored) if accelerate and self._bytes is not None else None
+        self._fast: Accelerator | None = None
+        self._is_accelerated = False
         self.counts: Counter[str] = Counter()
         self._control_ids = {tokenizer.token_to_id(text) for text in control} - {None}
         added_ids = [token["id"] for token in stored["added_tokens"]]
         self._is_added = np.zeros(max([*self._main.get_vocab().values(), *added_ids]) + 1, dtype=np.bool_)
         self._is_added[added_ids] = True
         alone = self._main.encode(ANCHOR + "x", add_special_tokens=False)
+        if accelerate:
+            self.accelerate(tokenizer)
         self.adds_prefix = "".join(map(self._main.id_to_token, alone.ids[1:])) != "x"
+
+    def accelerate(self, tokenizer: Any, *, is_on: bool = True) -> None:
+        """Take a faster way where one is proven to give the same ids, or none any more.
+
+        Args:
+            tokenizer: the one that this was made of.
+            is_on: False: the tokenizer itself is asked from now on.
+        """
+        if is_on == self._is_accelerated or self._bytes is None:
+            return  # what was distrusted stays so
+        self._is_accelerated = is_on
+        self._fast = accelerator_of(self._main, _bare(tokenizer)) if is_on else None
 
     @property
     def way(self) -> str:
@@ -193,6 +206,14 @@ def _joined(parts: Sequence[Encoded]) -> Encoded:
         np.concatenate([part.ids for part in parts] or [np.zeros(0, np.int32)]),
         np.concatenate([part.offsets for part in parts] or [np.zeros((0, 2), np.int64)]),
     )
+
+
+def _bare(tokenizer: Any) -> dict[str, Any]:
+    """A tokenizer as its JSON says, without what it does to ids at the end."""
+    stored: dict[str, Any] = json.loads(tokenizer.to_str())
+    stored["truncation"] = stored["padding"] = None
+    stored["post_processor"] = None  # it would add tokens that the template writes, and trim spaces off offsets
+    return stored
 
 
 def _anchored(make: Any, stored: dict[str, Any]) -> Any:

@@ -117,6 +117,11 @@ class Line:
         """What was done to rows so far."""
         return self.renderer.counts + self.tokenizing.counts + self._histories.counts + self._fitted
 
+    def accelerate(self, *, is_on: bool) -> None:
+        """Replay renders and encode the fast way from now on, or neither: the first costs a second."""
+        self.renderer.accelerate(is_on=is_on)
+        self.tokenizing.encoder.accelerate(self.tokenizer, is_on=is_on)
+
     def clear(self) -> None:
         """Count from zero."""
         for counter in (self.renderer.counts, self.tokenizing.counts, self._histories.counts, self._fitted):
@@ -256,13 +261,21 @@ def max_tokens_of(options: Fit, model: LoadedModel) -> int:
 
 
 @lru_cache(maxsize=4)
-def _line(key: bytes, accelerate: bool) -> Line:
-    return Line(msgspec.json.decode(key, type=Recipe), accelerate=accelerate)
+def _line(key: bytes) -> Line:
+    return Line(msgspec.json.decode(key, type=Recipe))
 
 
-def line_of(recipe: Recipe, *, accelerate: bool = False) -> Line:
-    """This process's line for a recipe's model and template; `accelerate` costs a second, and pays for many rows."""
-    return _line(msgspec.json.encode(Recipe(recipe.model, recipe.render, Loss(), Fit(), 0)), accelerate)
+def line_of(recipe: Recipe, *, accelerate: bool | None = None) -> Line:
+    """This process's line for a recipe's model and template.
+
+    Args:
+        recipe: model and template.
+        accelerate: whether it is to be accelerated, which costs a second and pays for many rows; None: as it is.
+    """
+    line = _line(msgspec.json.encode(Recipe(recipe.model, recipe.render, Loss(), Fit(), 0)))
+    if accelerate is not None:
+        line.accelerate(is_on=accelerate)
+    return line
 
 
 def run_shard(task: TokenizeTask, folder: Path) -> ShardResult:

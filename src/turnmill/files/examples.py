@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate
@@ -112,7 +113,8 @@ class Examples:
     """The examples of several files, in order, by number."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self._batches: list[pa.RecordBatch] = [batch for path in paths for batch in _mapped(path)]
+        self._files = [_mapped(path) for path in paths]
+        self._batches: list[pa.RecordBatch] = [batch for file in self._files for batch in _batches_of(file)]
         self._starts = [0, *accumulate(batch.num_rows for batch in self._batches)]
 
     def __len__(self) -> int:
@@ -121,6 +123,12 @@ class Examples:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The stored batches, memory-mapped."""
         yield from self._batches
+
+    def release(self) -> None:
+        """Let go of the memory of what was read, where the system can: it is mapped again where it is read again."""
+        for file in self._files:
+            if hasattr(file, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
+                file.madvise(mmap.MADV_DONTNEED)
 
     def lengths(self) -> list[int]:
         """Tokens of each example."""
@@ -154,10 +162,15 @@ class Examples:
         return Example(*place, ids, runs, turn_ends)
 
 
-def _mapped(path: Path) -> list[pa.RecordBatch]:
+def _mapped(path: Path) -> mmap.mmap:
+    with open(path, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _batches_of(file: mmap.mmap) -> list[pa.RecordBatch]:
     import pyarrow as pa
 
-    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    reader = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(file)))
     return [reader.get_batch(number) for number in range(reader.num_record_batches)]
 
 

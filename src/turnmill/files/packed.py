@@ -76,6 +76,7 @@ def _batches(examples: Examples, packs: Sequence[Sequence[int]]) -> Iterator[dic
     for start in range(0, len(packs), BATCH_PACKS):
         rows = [_packed([examples.row(number) for number in pack]) for pack in packs[start : start + BATCH_PACKS]]
         yield {name: [row[name] for row in rows] for name in rows[0]}
+        examples.release()
 
 
 def _packed(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:

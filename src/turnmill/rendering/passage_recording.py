@@ -15,10 +15,10 @@ from jinja2.runtime import Context
 
 from turnmill.rendering.environment import TemplateNamespace, filtered, in_context
 from turnmill.rendering.filter_marks import marked_as
-from turnmill.rendering.form import Written
+from turnmill.rendering.form import Written, leaves
 from turnmill.rendering.recording import RecordingEnvironment, RecordingRewrite, length_asked
 from turnmill.rendering.segments import Emitted
-from turnmill.rendering.steps import Bounds, Recorder, Step, Symbolic, refuse
+from turnmill.rendering.steps import Bounds, Recorder, Step, Symbolic, is_symbolic, refuse
 from turnmill.rendering.symbol_values import SymbolDict, SymbolList
 from turnmill.rendering.symbols import Symbol, atoms_of
 from turnmill.rendering.trace import NOBODY, Owner, Trace
@@ -35,6 +35,7 @@ from turnmill.rendering.walk import (
     Number,
     OpenedField,
     Walk,
+    exact,
     number,
 )
 
@@ -116,6 +117,11 @@ class PassageRewrite(RecordingRewrite):
         fact = nodes.Const(node.attr, lineno=node.lineno)
         return filtered("_loop", nodes.List([fact, node], lineno=node.lineno))
 
+    def visit_Const(self, node: nodes.Const) -> nodes.Node:
+        """A constant, no float."""
+        exact(node.value)
+        return super().visit_Const(node)
+
     def visit_Name(self, node: nodes.Name) -> nodes.Node:
         """An outer loop handed on as a whole."""
         return filtered("_refused", node) if self._names_outer_loop(node) else node
@@ -140,6 +146,8 @@ class PassageEnvironment(RecordingEnvironment):
     Args:
         date: the day the template's clock shows, ISO 8601.
     """
+
+    intercepted_binops = frozenset({"+", "-", "*", "/", "//", "%", "**"})
 
     def __init__(self, date: str) -> None:
         super().__init__(date)
@@ -169,6 +177,8 @@ class PassageEnvironment(RecordingEnvironment):
         self._walk: Walk | None = None
         self.namespaces = Namespaces()
         self.open: _Open | None = _Open(OUTSIDE)
+        for leaf in (leaf for value in variables.values() for leaf in leaves(value)):
+            exact(leaf)
         given = {**variables, "messages": MessageList(written.dicts, (), self._recorder), "tools": None}
         if written.tools is not None:
             given["tools"] = Tools(self, trace).opened(written.tools, TOOLS)
@@ -316,18 +326,22 @@ class PassageEnvironment(RecordingEnvironment):
         return found
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        """`+` and `%` count with numbers of messages."""
+        """`+`, `-` and `%` count with numbers of messages."""
         if isinstance(left, Number) or isinstance(right, Number):
-            if operator not in "+%" or not isinstance(left, int) or not isinstance(right, int):
+            if operator not in "+-%" or not isinstance(left, int) or not isinstance(right, int):
                 refuse("a number of messages is more than counted with")
-            return left + right if operator == "+" else left % right
-        return super().call_binop(context, operator, left, right)
+            return self.binop_table[operator](left, right)
+        if operator in super().intercepted_binops:
+            return exact(super().call_binop(context, operator, left, right))
+        if is_symbolic(left) or is_symbolic(right):
+            refuse("content is computed with")
+        return exact(self.binop_table[operator](left, right))
 
     def _lasting(self, function: Any) -> Callable[..., Any]:
         """A filter whose iterator lasts as long as the passage: walked once, it would be empty for the next."""
 
         def run(*arguments: Any, **named: Any) -> Any:
-            made = function(*arguments, **named)
+            made = exact(function(*arguments, **named))
             return Held(made, self._at_hand) if isinstance(made, Iterator) else made
 
         return marked_as(function, run)

@@ -80,6 +80,11 @@ for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Number, f"__{_name}__", _comparing(getattr(operator, _name)))
 
 
+def exact(value: Any) -> Any:
+    """A value that is no float: Python compares and computes floats with numbers of messages unasked."""
+    return refuse("a float where numbers of messages are counted") if isinstance(value, float) else value
+
+
 def number(recorder: Recorder, value: int, register: int) -> Number:
     """A number that a register holds."""
     made = int.__new__(Number, value)
@@ -125,7 +130,7 @@ class OpenedField(Opened):
         if isinstance(value, dict | list):
             self.recorder.guard("type", (), (register,), type(value))
             return self.opened(value, register)
-        self.recorder.guard("scalar", (), (register,), repr(value))
+        self.recorder.guard("scalar", (), (register,), repr(exact(value)))
         return value
 
     def opened(self, value: Any, register: int) -> Any:
@@ -280,7 +285,7 @@ def _handed_on(value: Any, recorder: Recorder, register: int) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         recorder.guard("type", (), (register,), int)
         return number(recorder, int(value), register)
-    if value is not None and not isinstance(value, bool | float):
+    if value is not None and not isinstance(value, bool):
         refuse("a namespace holds more than a number, a text or a truth")
     recorder.guard("scalar", (), (register,), repr(value))
     return value
@@ -291,6 +296,6 @@ def _register_of_value(value: Any, recorder: Recorder) -> int:
         if value.recorder is not recorder:
             refuse("content is kept for later")
         return value.register
-    if isinstance(value, Symbolic) or not (value is None or isinstance(value, bool | int | float | str)):
+    if isinstance(value, Symbolic) or not (value is None or isinstance(value, bool | int | str)):
         refuse("a namespace holds more than a number, a text or a truth")
     return recorder.register("constant", (constant(value),), ())

@@ -77,7 +77,7 @@ def test_an_encoder_is_accelerated_and_slowed_down_again(tokenizer):
     encoder = Encoder(tokenizer, CONTROL)
     ways = [encoder.way]
     for is_on in (True, True, False, True):
-        encoder.accelerate(tokenizer, is_on=is_on)
+        encoder.accelerate(is_on=is_on)
         ways.append(encoder.way)
     assert [ways[0], ways[3]] == ["tokenizers"] * 2
     assert ways[1] == ways[2] == ways[4]

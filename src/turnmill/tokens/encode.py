@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any
@@ -43,7 +44,7 @@ class Encoder:
     """Encodes texts whole, or in segments where a border must stand.
 
     Args:
-        tokenizer: a `tokenizers.Tokenizer`; it is copied, not changed.
+        tokenizer: a `tokenizers.Tokenizer`; it is copied, not changed, and must not be.
         control: texts of the control tokens.
         accelerate: take a faster way where it is proven to give the same ids.
 
@@ -56,9 +57,7 @@ class Encoder:
     def __init__(self, tokenizer: Any, control: Sequence[str], *, accelerate: bool = False) -> None:
         make, stored = type(tokenizer), _bare(tokenizer)
         self._main = _anchored(make, stored)
-        plain = dict(stored)
-        plain["added_tokens"] = [token for token in stored["added_tokens"] if token["content"] not in set(control)]
-        self._plain = _anchored(make, plain)
+        self._tokenizer, self._control = tokenizer, frozenset(control)
         self._bytes = ByteOffsets(stored, self._main.get_vocab()) if is_byte_level(stored) else None
         self._fast: Accelerator | None = None
         self._is_accelerated = False
@@ -68,21 +67,22 @@ class Encoder:
         self._is_added = np.zeros(max([*self._main.get_vocab().values(), *added_ids]) + 1, dtype=np.bool_)
         self._is_added[added_ids] = True
         alone = self._main.encode(ANCHOR + "x", add_special_tokens=False)
-        if accelerate:
-            self.accelerate(tokenizer)
+        self.accelerate(is_on=accelerate)
         self.adds_prefix = "".join(map(self._main.id_to_token, alone.ids[1:])) != "x"
 
-    def accelerate(self, tokenizer: Any, *, is_on: bool = True) -> None:
-        """Take a faster way where one is proven to give the same ids, or none any more.
+    @cached_property
+    def _plain(self) -> Any:
+        """The tokenizer without its control tokens: few rows need it, and it takes a second to make."""
+        stored = _bare(self._tokenizer)
+        stored["added_tokens"] = [token for token in stored["added_tokens"] if token["content"] not in self._control]
+        return _anchored(type(self._tokenizer), stored)
 
-        Args:
-            tokenizer: the one that this was made of.
-            is_on: False: the tokenizer itself is asked from now on.
-        """
+    def accelerate(self, *, is_on: bool) -> None:
+        """Take a faster way where one is proven to give the same ids, or none any more."""
         if is_on == self._is_accelerated or self._bytes is None:
             return  # what was distrusted stays so
         self._is_accelerated = is_on
-        self._fast = accelerator_of(self._main, _bare(tokenizer)) if is_on else None
+        self._fast = accelerator_of(self._main, _bare(self._tokenizer)) if is_on else None
 
     @property
     def way(self) -> str:

@@ -120,7 +120,7 @@ class Line:
     def accelerate(self, *, is_on: bool) -> None:
         """Replay renders and encode the fast way from now on, or neither: the first costs a second."""
         self.renderer.accelerate(is_on=is_on)
-        self.tokenizing.encoder.accelerate(self.tokenizer, is_on=is_on)
+        self.tokenizing.encoder.accelerate(is_on=is_on)
 
     def clear(self) -> None:
         """Count from zero."""

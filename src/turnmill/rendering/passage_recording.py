@@ -126,7 +126,7 @@ class PassageEnvironment(RecordingEnvironment):
         self._walk: Walk | None = None
         self.namespaces = Namespaces()
         self.open: _Open | None = _Open(OUTSIDE)
-        for leaf in (leaf for value in variables.values() for leaf in leaves(value)):
+        for leaf in leaves({name: value for name, value in variables.items() if name not in ("messages", "tools")}):
             exact(leaf)
         given = {**variables, "messages": MessageList(written.dicts, (), self._recorder), "tools": None}
         if written.tools is not None:

@@ -24,12 +24,12 @@ from turnmill.rendering.trace import UNOWNED, Origin, Owner
 
 MAX_VARIANTS = 12
 """Passages of one kind of message at one point: contents and places that take different ways through the template."""
-MAX_PLACED = 256
+MAX_PLACED = 64
 """Messages for which a passage remembers whose its pieces are."""
 FREE_RECORDINGS = 12
 ROWS_PER_RECORDING = 8
 """A recording costs as much as three renders: after the first ones, one for so many rows that passages have served."""
-MAX_RECORDINGS = 512
+MAX_RECORDINGS = 256
 MAX_REFUSALS = 3
 """Recordings that fail before any row is served: then none is tried any more."""
 

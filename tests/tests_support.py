@@ -7,6 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
+from turnmill.errors import Rejected
+
 TRANSFORMERS_TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
 PINNED = datetime.datetime(2025, 1, 1)
 
@@ -51,3 +55,10 @@ def stops_of_template(source: str) -> list[str]:
     from turnmill.stops import stops_of
 
     return sorted(stops_of(source, TRANSFORMERS_TOKENS["eos_token"]).tokens)
+
+
+def listed(example):
+    """An example as it is read back, with its ids as a list; a rejection as it is."""
+    if isinstance(example, Rejected):
+        return example
+    return msgspec.structs.replace(example, input_ids=[int(number) for number in example.input_ids])

@@ -117,24 +117,25 @@ def template_kwargs(conversation: Conversation) -> dict[str, Json]:
 
 
 def canonical_bytes(conversation: Conversation) -> bytes:
-    """The bytes that are hashed to the row's id."""
-    messages = [_canonical_message(message) for message in conversation.messages]
-    return canonical_json({"messages": messages, "chat_template_kwargs": template_kwargs(conversation)})
+    """The bytes that are hashed to the row's id: canonical JSON of its messages and template arguments.
+
+    Messages hold texts alone, which msgspec writes as `canonical_json` does, and faster.
+    """
+    messages = msgspec.json.encode([_canonical_message(message) for message in conversation.messages])
+    kwargs = canonical_json(template_kwargs(conversation))
+    return b'{"chat_template_kwargs":%b,"messages":%b}' % (kwargs, messages)
 
 
 def _canonical_message(message: Message) -> dict[str, Json]:
+    """A message with its keys in order."""
     text = message.text
     if message.is_call:
         text = canonical_json(json.loads(text)).decode("utf-8")
-    entry: dict[str, Json] = {
-        "role": message.role,
-        "name": message.name,
-        "content": [{"type": "text", "text": text}],
-    }
-    if message.channel is not None:
-        entry["channel"] = message.channel
+    entry: dict[str, Json] = {} if message.channel is None else {"channel": message.channel}
+    entry |= {"content": [{"text": text, "type": "text"}], "name": message.name}
     if message.recipient is not None:
         entry["recipient"] = message.recipient
+    entry["role"] = message.role
     return entry
 
 

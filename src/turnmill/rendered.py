@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -76,7 +77,8 @@ class Example(msgspec.Struct, frozen=True):
     source: str
     source_file: str
     source_line: int
-    input_ids: list[int]
+    input_ids: Sequence[int]
+    """A list where it is read back; (tokens,) int32 where it is made."""
     runs: list[Run]
     """Covering the tokens, in order."""
     turn_ends: list[int]

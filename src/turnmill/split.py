@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import xxhash
@@ -53,8 +54,11 @@ def _key(identity: bytes) -> int:
     return xxhash.xxh3_64_intdigest(identity)
 
 
+@lru_cache(maxsize=4)
 def normalised(text: str) -> str:
-    """Text in NFC, casefolded, ends trimmed and runs of white space as one space."""
+    """Text in NFC, casefolded, ends trimmed and runs of white space as one space; several keys of a row ask for it."""
+    if text.isascii():
+        return " ".join(text.lower().split())
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
     return " ".join(folded.split())
 

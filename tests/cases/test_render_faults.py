@@ -8,7 +8,7 @@ import re
 import pytest
 
 from chats import chat
-from tests_support import TRANSFORMERS_TOKENS, stops_of_template
+from tests_support import TRANSFORMERS_TOKENS, listed, stops_of_template
 from tokenizers_of_tests import byte_level, word_piece_like
 from turnmill.contract import check
 from turnmill.dialects import Mapping, Reading, convert, dialects
@@ -252,5 +252,5 @@ def test_there_are_as_many_starts_of_text_as_transformers_gives(trl_templates):
     (example,) = Tokenizing(Encoder(tokenizer, renderer.probe.markers.control)).examples(
         [Row(row.id, row, renderer.render(row), Loss())]
     )
-    assert example.input_ids == right
+    assert listed(example).input_ids == right
     assert right.count(bos) == 1

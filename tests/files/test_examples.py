@@ -64,3 +64,13 @@ def test_the_same_examples_are_the_same_bytes(tmp_path):
     for name in ("a.arrow", "b.arrow"):
         write(tmp_path / name, [example(number, 0.0, 1.0) for number in range(2500)])
     assert (tmp_path / "a.arrow").read_bytes() == (tmp_path / "b.arrow").read_bytes()
+
+
+def test_released_examples_are_read_again(tmp_path):
+    made = [example(number, 0.0, 1.0) for number in range(3)]
+    write(tmp_path / "a.arrow", made)
+    found = Examples([tmp_path / "a.arrow"])
+    row = found.row(1)
+    found.release()
+    assert row["input_ids"].tolist() == made[1].input_ids
+    assert [found[number] for number in range(len(found))] == made

@@ -15,6 +15,7 @@ from turnmill.errors import Rejected, UsageError
 from turnmill.options import Render
 from turnmill.rendering import fill
 from turnmill.rendering.fill import Program, build, inputs_of, shape_of
+from turnmill.rendering.passages import is_same
 from turnmill.rendering.renderer import Renderer
 from turnmill.rendering.samples import Line, conversation
 from turnmill.rendering.steps import Refused
@@ -95,6 +96,7 @@ class Replays:
         form = self._rendering.probe.form
         key, inputs = shape_of(row, form, kwargs, with_names=self._with_names), inputs_of(row, form)
         found = self._plainly(row, dict(kwargs))
+        self._tell(found, row, kwargs)
         replays = (program.fill(inputs) for program in self._programs.get(key, ()))
         replayed = next((one for one in replays if one is not None), None)
         if replayed is not None:
@@ -106,6 +108,18 @@ class Replays:
         else:
             self.counts["rejected"] += 1
 
+    def _tell(self, found: Any, row: Conversation, kwargs: Mapping[str, Any]) -> None:
+        """The row put together of passages, which all shapes of the template share."""
+        rendering = self._rendering
+        passages = rendering.fills.passages
+        told = passages.render(row, kwargs, lambda dialog: rendering._finished(row, dialog, kwargs))
+        if told is not None:
+            self.counts["told"] += 1
+            passages.served += 1
+            self._compare(found, told[:2], row)
+        elif found is not None:
+            passages.learn(row, kwargs, lambda dialog: rendering._finished(row, dialog, kwargs), found)
+
     def _plainly(self, row: Conversation, kwargs: dict[str, Any]) -> Any:
         try:
             return self._rendering._rendered(row, kwargs)
@@ -113,7 +127,7 @@ class Replays:
             return None
 
     def _compare(self, found: Any, replayed: Any, row: Conversation) -> None:
-        if found is None or not fill._same(found, replayed):
+        if found is None or not is_same(found, replayed):
             self.counts["wrong"] += 1
             own = "a rejection" if found is None else repr(found[0].text)
             self.wrong = self.wrong or f"{[one.text for one in row.messages]!r}: {own} != {replayed[0].text!r}"

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from tests_support import TRANSFORMERS_TOKENS
+from tests_support import TRANSFORMERS_TOKENS, listed
 from tokenizers_of_tests import MARKERS, TAGS, byte_level
 from turnmill.conversation import Conversation
 from turnmill.errors import Rejected
@@ -69,7 +69,7 @@ class Line:
         self.tokenizing = Tokenizing(Encoder(self.tokenizer, self.renderer.probe.markers.control))
 
     def example(self, row: Conversation, rendered: Rendered, loss: Loss) -> Example | Rejected:
-        return self.tokenizing.examples([Row(row.id, row, rendered, loss)])[0]
+        return listed(self.tokenizing.examples([Row(row.id, row, rendered, loss)])[0])
 
 
 @pytest.fixture(scope="module", params=["qwen2_5.jinja", "qwen3.jinja"])

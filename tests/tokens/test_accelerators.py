@@ -26,8 +26,8 @@ def stored(tokenizer):
 class Liar:
     name = "liar"
 
-    def encode(self, text):
-        return np.array([0], dtype=np.int32)
+    def encode(self, texts):
+        return [np.array([0], dtype=np.int32) for _ in texts]
 
 
 def test_a_way_that_gives_other_ids_is_not_sound():
@@ -65,7 +65,7 @@ def test_real_tokenizers_are_read_by_fastokens(fixture, request):
 @given(parts=TEXT)
 def test_fastokens_gives_the_tokenizers_ids(nfc, parts):
     text = "".join(parts)
-    assert FAST[nfc].encode(text).tolist() == MADE[nfc].encode(text, add_special_tokens=False).ids
+    assert FAST[nfc].encode([text])[0].tolist() == MADE[nfc].encode(text, add_special_tokens=False).ids
 
 
 MADE = {nfc: byte_level(nfc=nfc) for nfc in (False, True)}

@@ -84,3 +84,14 @@ def test_every_byte_of_a_character_has_the_character_as_its_place(encoder):
 @pytest.mark.parametrize(("scheme", "adds"), [("always", True), ("first", False), ("never", False)])
 def test_a_prefix_space_is_known(scheme, adds):
     assert Encoder(word_piece_like(scheme), ["<s>", "</s>"]).adds_prefix == adds
+
+
+def test_an_encoder_is_accelerated_and_slowed_down_again(tokenizer):
+    encoder = Encoder(tokenizer, CONTROL)
+    ways = [encoder.way]
+    for is_on in (True, True, False, True):
+        encoder.accelerate(is_on=is_on)
+        ways.append(encoder.way)
+    assert [ways[0], ways[3]] == ["tokenizers"] * 2
+    assert ways[1] == ways[2] == ways[4]
+    assert encoder.whole(["a b"])[0].ids.tolist() == tokenizer.encode("a b", add_special_tokens=False).ids

@@ -80,4 +80,4 @@ def test_the_ids_before_a_turn_are_those_of_its_prompt(line, recipe):
         length = next(n for n, m in enumerate(row.messages) if m.recorded == example.runs[first].message)
         prompt = line.renderer.template.plain(row.beginning(length), line.renderer.probe.form, kwargs, prompt=True)
         ids = line.tokenizer.encode(prompt, add_special_tokens=False).ids
-        assert example.input_ids[: len(ids)] == ids
+        assert list(example.input_ids[: len(ids)]) == ids

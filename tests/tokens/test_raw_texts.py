@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, processors
 
+from tests_support import listed
 from tokenizers_of_tests import byte_level, word_piece_like
 from turnmill.contract import check
 from turnmill.conversation import Conversation, Message
@@ -60,7 +61,7 @@ class Line:
     def example(self, text: str, policy: str | None = None, loss: Loss | None = None) -> Example:
         (made,) = self.tokenizing.examples([self.row(text, policy, loss)])
         assert isinstance(made, Example)
-        return made
+        return listed(made)
 
     def ids(self, text: str) -> list[int]:
         """What the tokenizer gives for a plain text, and the end token."""

@@ -6,6 +6,7 @@ from collections import Counter
 import pytest
 from transformers import PreTrainedTokenizerFast
 
+from tests_support import listed
 from turnmill.dialects import Reading, convert, dialects
 from turnmill.models import open_model
 from turnmill.options import Loss, Model, Render
@@ -26,7 +27,7 @@ class Both:
         self.theirs = PreTrainedTokenizerFast(tokenizer_file=str(self.model.tokenizer_path))
 
     def example(self, row):
-        return self.tokenizing.examples([Row(row.id, row, self.renderer.render(row), Loss())])[0]
+        return listed(self.tokenizing.examples([Row(row.id, row, self.renderer.render(row), Loss())])[0])
 
     def reference(self, row, **options):
         written = write(row, self.renderer.probe.form, None, Counter())

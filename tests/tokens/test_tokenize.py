@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests_support import TRANSFORMERS_TOKENS
+from tests_support import TRANSFORMERS_TOKENS, listed
 from tokenizers_of_tests import MARKERS, TAGS, word_piece_like
 from turnmill.conversation import Conversation, Message
 from turnmill.errors import Rejected
@@ -32,7 +32,7 @@ class Line:
         made = self.tokenizing.examples([Row(row.id, row, self.renderer.render(row), loss or Loss())])[0]
         if isinstance(made, Rejected):
             raise made
-        return made
+        return listed(made)
 
     def trained(self, row, loss=None):
         """The text of each stretch of labelled tokens."""

@@ -58,6 +58,8 @@ class Loser(NamedTuple):
 
 def weights_key(conversation: Conversation) -> str:
     """Recorded loss weights as text, equal where they train the same; empty where every message counts fully."""
+    if all(message.weight is None for message in conversation.messages):
+        return ""
     weights = [1.0 if message.weight is None else message.weight for message in conversation.messages]
     return ",".join(map(repr, weights)) if any(weight != 1.0 for weight in weights) else ""
 

@@ -20,6 +20,8 @@ def assemble(utterances: Sequence[Utterance], counts: Counter[str]) -> tuple[Mes
     Raises:
         Rejected: a result that belongs to no call.
     """
+    if not any(said.calls or said.reasoning or said.role == "tool" for said in utterances):
+        return tuple(_only_said(said) for said in utterances)
     runs = [(role, list(run)) for role, run in groupby(utterances, key=lambda utterance: utterance.role)]
     messages: list[Message] = []
     for number, (role, run) in enumerate(runs):
@@ -32,6 +34,13 @@ def assemble(utterances: Sequence[Utterance], counts: Counter[str]) -> tuple[Mes
         elif number == 0 or runs[number - 1][0] != "assistant":
             raise _unmatched(run[0])
     return tuple(messages)
+
+
+def _only_said(utterance: Utterance) -> Message:
+    """The message of an utterance where nobody reasons, calls or answers a call."""
+    if utterance.role == "assistant":
+        return _spoken(utterance, utterance.text, "final")
+    return Message(utterance.role, utterance.text, name=utterance.name, recorded=utterance.index)
 
 
 def _unmatched(reply: Utterance) -> Rejected:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
+
 from turnmill.conversation import Json, Role
 
 
@@ -17,8 +19,7 @@ class Call:
     id: str | None = None
 
 
-@dataclass(slots=True)
-class Utterance:
+class Utterance(msgspec.Struct):
     """One recorded message."""
 
     index: int
@@ -39,7 +40,6 @@ class Utterance:
     """Tool definitions recorded inside the content."""
 
 
-@dataclass(slots=True)
 class HarmonyUtterance(Utterance):
     """A message that says itself on which channel and to whom."""
 

@@ -47,6 +47,9 @@ def read_message(message: Json, index: int, manner: Manner, reading: Reading) ->
     Raises:
         Rejected: what the message cannot be read as.
     """
+    plain = _plain_message(message, index, manner, reading)
+    if plain is not None:
+        return plain
     fields = open_message(message, index, reading)
     speaker = read_speaker(fields.take_one("role", *manner.role_keys, at=index), index, manner, reading)
     value = fields.take_one("content", *manner.content_keys, at=index)
@@ -63,6 +66,22 @@ def read_message(message: Json, index: int, manner: Manner, reading: Reading) ->
     if fields.rest:
         _add_optional_fields(utterance, fields, reading)
     fields.count_left(reading.counts, "key")
+    return utterance
+
+
+def _plain_message(message: Json, index: int, manner: Manner, reading: Reading) -> Utterance | None:
+    """The utterance of a message that holds a known speaker and a text, and nothing else: most are so."""
+    if type(message) is not dict or len(message) != 2 or reading.mapping.tags or reading.mapping.roles:
+        return None
+    role, text = message.get("role"), message.get("content")
+    if type(role) is not str or type(text) is not str:
+        return None
+    speaker = manner.speakers.get(role)
+    if speaker is None or speaker == "function_call":
+        return None
+    utterance = Utterance(index, speaker, text)
+    if speaker == "assistant":
+        settle_answer(utterance, "", reading)
     return utterance
 
 

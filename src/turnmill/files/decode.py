@@ -131,6 +131,8 @@ def _keys_written(raw: bytes) -> int:
     """How many keys stand in valid JSON text; -1 where only a parser can tell."""
     if _SPACE_BEFORE_COLON.search(raw):
         return -1
+    if b'\\":' not in raw:
+        return raw.count(b'":')
     *before, _ = raw.split(b'\\":')  # a quote inside a text: it stands behind an odd number of backslashes
     inside_texts = sum(1 - (len(part) - len(part.rstrip(b"\\"))) % 2 for part in before)
     return raw.count(b'":') - inside_texts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate
@@ -45,15 +46,41 @@ def to_table(examples: Sequence[Example]) -> pa.Table:
 
     columns: dict[str, list[Any]] = {
         name: [getattr(example, name) for example in examples]
-        for name in ("row_id", "part", "source", "source_file", "source_line", "input_ids", "turn_ends")
+        for name in ("row_id", "part", "source", "source_file", "source_line", "turn_ends")
     }
+    arrays = {name: pa.array(values, type=schema().field(name).type) for name, values in columns.items()}
+    arrays["input_ids"] = _ids_column([example.input_ids for example in examples])
+    arrays |= _run_columns([example.runs for example in examples])
+    return pa.Table.from_arrays([arrays[name] for name in schema().names], schema=schema())
+
+
+def _ids_column(ids: Sequence[Sequence[int]]) -> pa.ListArray:
+    """The examples' token ids: lists, or arrays, which cost no object a token."""
+    import numpy as np
+    import pyarrow as pa
+
+    flat = np.concatenate([np.asarray(of_example, dtype=np.int32) for of_example in ids] or [np.zeros(0, np.int32)])
+    return pa.ListArray.from_arrays(pa.array([0, *accumulate(map(len, ids))], type=pa.int32()), pa.array(flat))
+
+
+def _run_columns(runs: Sequence[Sequence[Run]]) -> dict[str, pa.Array]:
+    """The columns of the examples' runs, each made of one long list."""
+    import pyarrow as pa
+
     numbers = {kind: number for number, kind in enumerate(KINDS)}
-    columns["run_ends"] = [[run.end for run in example.runs] for example in examples]
-    columns["run_messages"] = [[run.message for run in example.runs] for example in examples]
-    columns["run_kinds"] = [[numbers[run.kind] for run in example.runs] for example in examples]
-    columns["run_weights"] = [[run.weight for run in example.runs] for example in examples]
-    arrays = [pa.array(columns[field.name], type=field.type) for field in schema()]
-    return pa.Table.from_arrays(arrays, schema=schema())
+    offsets = pa.array([0, *accumulate(map(len, runs))], type=pa.int32())
+    flat = [run for of_example in runs for run in of_example]
+    columns = {
+        "run_ends": [run.end for run in flat],
+        "run_messages": [run.message for run in flat],
+        "run_kinds": [numbers[run.kind] for run in flat],
+        "run_weights": [run.weight for run in flat],
+    }
+    kinds = {name: schema().field(name).type for name in columns}
+    return {
+        name: pa.ListArray.from_arrays(offsets, pa.array(values, type=kinds[name].value_type))
+        for name, values in columns.items()
+    }
 
 
 class ExampleWriter:
@@ -88,7 +115,8 @@ class Examples:
     """The examples of several files, in order, by number."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
-        self._batches: list[pa.RecordBatch] = [batch for path in paths for batch in mapped(path)]
+        self._files = [_mapped(path) for path in paths]
+        self._batches: list[pa.RecordBatch] = [batch for file in self._files for batch in _batches_of(file)]
         self._starts = [0, *accumulate(batch.num_rows for batch in self._batches)]
 
     def __len__(self) -> int:
@@ -97,6 +125,12 @@ class Examples:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The stored batches, memory-mapped."""
         yield from self._batches
+
+    def release(self) -> None:
+        """Let go of the memory of what was read, where the system can: it is mapped again where it is read again."""
+        for file in self._files:
+            if hasattr(file, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
+                file.madvise(mmap.MADV_DONTNEED)
 
     def lengths(self) -> list[int]:
         """Tokens of each example."""
@@ -132,9 +166,18 @@ class Examples:
 
 def mapped(path: Path) -> list[pa.RecordBatch]:
     """The stored batches of a file, memory-mapped."""
+    return _batches_of(_mapped(path))
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    with open(path, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _batches_of(file: mmap.mmap) -> list[pa.RecordBatch]:
     import pyarrow as pa
 
-    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    reader = pa.ipc.open_file(pa.BufferReader(pa.py_buffer(file)))
     return [reader.get_batch(number) for number in range(reader.num_record_batches)]
 
 

@@ -91,6 +91,7 @@ def _batches(examples: Examples, packs: Sequence[Sequence[int]]) -> Iterator[dic
     for start in range(0, len(packs), BATCH_PACKS):
         rows = [laid_out([examples.row(number) for number in pack]) for pack in packs[start : start + BATCH_PACKS]]
         yield {name: [row[name] for row in rows] for name in rows[0]}
+        examples.release()
 
 
 def laid_out(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:

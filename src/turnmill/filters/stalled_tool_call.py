@@ -11,6 +11,8 @@ from turnmill.errors import Rejected, quote
 from turnmill.filters import row_filter
 from turnmill.options import Filter
 
+REPEATS = 3
+
 
 class _Said(NamedTuple):
     position: int
@@ -29,6 +31,8 @@ def stalled_tool_call(conversation: Checked, options: Filter) -> Rejected | None
     Within what follows one user message: three calls in a row to one tool with equal arguments, each made after the
     result of the one before, where the first two results are equal text. The third may be unanswered.
     """
+    if sum(message.is_call for message in conversation.messages) < REPEATS:
+        return None
     for calls, replies in _scopes(conversation):
         stalled = _third_repeat(calls, replies)
         if stalled is not None:

@@ -41,7 +41,8 @@ class ControlScan:
 
     def __init__(self, tokens: Sequence[str]) -> None:
         self._pattern = re.compile("|".join(map(re.escape, tokens))) if tokens else None
-        self._edges = "".join({edge for token in tokens for edge in (token[0], token[-1])})
+        edges = sorted({edge for token in tokens for edge in (token[0], token[-1])})
+        self._edge = re.compile(f"[{re.escape(''.join(edges))}]" if edges else "")
         self._longest = max(map(len, tokens), default=0)
         self._tokens = tokens
 
@@ -50,7 +51,7 @@ class ControlScan:
         if self._pattern is None:
             return ()
         content = [segment for segment in segments if segment.kind is not None]
-        if not any(self._may_touch(text[segment.start : segment.end]) for segment in content):
+        if not any(self._may_touch(text, segment.start, segment.end) for segment in content):
             return ()
         found: list[tuple[int, int]] = []
         position = 0
@@ -62,11 +63,11 @@ class ControlScan:
                 found.append((start, end))
         return tuple(found)
 
-    def _may_touch(self, content: str) -> bool:
-        """Whether a token may lie in a text or across its edges: it begins or ends there, or the text is inside it."""
-        if any(edge in content for edge in self._edges):
+    def _may_touch(self, text: str, start: int, end: int) -> bool:
+        """Whether a token may touch content: it begins or ends inside it, or the content lies inside the token."""
+        if self._edge.search(text, start, end):
             return True
-        return len(content) < self._longest and any(content in token for token in self._tokens)
+        return end - start < self._longest and any(text[start:end] in token for token in self._tokens)
 
     def check_unescapable(self, conversation: Conversation, *, with_content: bool = False) -> None:
         """Refuse control-token text where it cannot be told from the template's: author names, template arguments.

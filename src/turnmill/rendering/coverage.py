@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -18,33 +19,48 @@ if TYPE_CHECKING:
     from turnmill.rendering.template import Dialog
 
 
+Key = TypeVar("Key")
+
+
 class Said:
     """What of each message reached the text."""
 
     def __init__(self, text: str, segments: Sequence[Segment]) -> None:
-        self._fields: dict[int, list[str]] = defaultdict(list)
-        self._calls: dict[tuple[int, int], list[str]] = defaultdict(list)
-        self._entries: dict[int, list[str]] = defaultdict(list)
+        self._text, self._segments = text, segments
+        self._fields: dict[int, str] = {}
         self.tools = False
         for segment in segments:
-            piece = text[segment.start : segment.end]
             if segment.kind is not None:
-                self._fields[segment.message].append(piece)
+                self._fields[segment.message] = (
+                    self._fields.get(segment.message, "") + text[segment.start : segment.end]
+                )
                 self.tools |= segment.kind == "tools"
-            self._calls[segment.entry, segment.call].append(piece)
-            self._entries[segment.entry].append(piece)
+
+    @cached_property
+    def _calls(self) -> dict[tuple[int, int], str]:
+        return self._joined(lambda segment: (segment.entry, segment.call))
+
+    @cached_property
+    def _entries(self) -> dict[int, str]:
+        return self._joined(lambda segment: segment.entry)
+
+    def _joined(self, key_of: Callable[[Segment], Key]) -> dict[Key, str]:
+        pieces: dict[Key, list[str]] = defaultdict(list)
+        for segment in self._segments:
+            pieces[key_of(segment)].append(self._text[segment.start : segment.end])
+        return {key: "".join(parts) for key, parts in pieces.items()}
 
     def field(self, message: int) -> str:
         """All characters that come from a message's text."""
-        return "".join(self._fields[message])
+        return self._fields.get(message, "")
 
     def call(self, entry: int, number: int) -> str:
         """All characters written while a call was rendered, the template's included."""
-        return "".join(self._calls[entry, number]) or "".join(self._entries[entry])
+        return self._calls.get((entry, number)) or self.entry(entry)
 
     def entry(self, entry: int) -> str:
         """All characters written while an entry was rendered."""
-        return "".join(self._entries[entry])
+        return self._entries.get(entry, "")
 
 
 class CoarseSaid(Said):

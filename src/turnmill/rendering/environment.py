@@ -144,11 +144,11 @@ class ChatEnvironment(ImmutableSandboxedEnvironment):
         self.filters |= {"tojson": self._to_json, "join": self._join, "replace": self._replace, "_concat": self._concat}
         self.filters["format"] = self._format
         self.filters["string"] = self._text
-        self.filters |= {"_in": _in_context(self._contains), "_sliced": _in_context(self._sliced)}
-        self.filters["_strided"] = _in_context(self._strided)
-        self.filters |= {"_tick": _in_context(self._tick), "_literal": _in_context(self._literal)}
+        self.filters |= {"_in": in_context(self._contains), "_sliced": in_context(self._sliced)}
+        self.filters["_strided"] = in_context(self._strided)
+        self.filters |= {"_tick": in_context(self._tick), "_literal": in_context(self._literal)}
         for name in ("push", "pop", "enter", "assign"):
-            self.filters[f"_{name}"] = _in_context(getattr(self, f"_{name}"))
+            self.filters[f"_{name}"] = in_context(getattr(self, f"_{name}"))
         self.concat = self._gathered  # type: ignore[method-assign]  # jinja calls it with a list
 
     def render_pieces(self, template: jinja2.Template, variables: dict[str, Any], trace: Trace) -> Iterable[str]:
@@ -317,7 +317,7 @@ def _raise(message: str) -> None:
     raise TemplateError(message)
 
 
-def _in_context(function: Callable[[Any], Any]) -> Callable[[Context, Any], Any]:
+def in_context(function: Callable[[Any], Any]) -> Callable[[Context, Any], Any]:
     """A filter that jinja must run at render time: with the context as an argument it is never folded to a constant."""
 
     @jinja2.pass_context

@@ -20,14 +20,17 @@ from turnmill.conversation import Conversation, Json, Message
 from turnmill.rendered import Rendered, Span
 from turnmill.rendering.form import Form, Written, function_name, tool_as_written
 from turnmill.rendering.limits import MAX_CHARACTERS
+from turnmill.rendering.passages import Finish, Passages, Told, is_same
 from turnmill.rendering.segments import Segment
-from turnmill.rendering.steps import MADE, Refused, Step
+from turnmill.rendering.steps import Refused, Step, run_steps
 from turnmill.rendering.symbols import Atom, Symbol
 from turnmill.rendering.template import Dialog, Recording, Template
 from turnmill.rendering.tracked import MIXED, UNKNOWN
 
 BUILD_AT = 3
 """Sights of a shape before its program is built: a program costs as much as three renders."""
+BUILD_TOLD_AT = 12
+"""The same where passages render the shape: a program is some ten times as fast as they are."""
 MAX_VARIANTS = 6
 """Programs of one shape: contents that answer a guard differently take another way through the template."""
 MAX_SHAPES = 4096
@@ -35,6 +38,9 @@ MAX_SHAPES = 4096
 PROVEN_USES = 1
 PROVE_EVERY = 64
 """A program's first use is proven, and then one row in so many, chosen by its text's hash."""
+
+Plainly = Callable[[], tuple[Dialog, Rendered]]
+"""Renders a row with the template."""
 
 Edge = tuple[int, int]
 """A place in any text of a program: the piece, and how many characters into it."""
@@ -66,15 +72,8 @@ class Program:
 
     def fill(self, inputs: Sequence[Any]) -> tuple[Dialog, Rendered] | None:
         """The render of another conversation of the shape; None where a guard does not hold."""
-        registers = list(inputs)
-        try:
-            for function, arguments, expected in self._steps:
-                value = function(*[registers[number] for number in arguments])
-                if expected is MADE:
-                    registers.append(value)
-                elif value != expected:
-                    return None
-        except Exception:  # a step may raise only where the guards do not hold
+        registers = run_steps(self._steps, inputs)
+        if registers is None:
             return None
         outline = self._outline
         pieces = [piece if isinstance(piece, str) else registers[piece] for piece in outline.layout]
@@ -226,14 +225,15 @@ class Shape:
 
 
 class Fills:
-    """The programs of one template.
+    """The programs of one template, of whole conversations and of passages.
 
     Args:
         template: the template.
         form: how conversations are written for it.
 
     Attributes:
-        served: rows that a program rendered.
+        passages: what renders are put together of where a conversation's shape is rare.
+        served: rows that a program or passages rendered.
         distrusted: a program gave another render than the template: none is used any more.
     """
 
@@ -241,21 +241,21 @@ class Fills:
         self._template, self._form = template, form
         self._shapes: OrderedDict[Hashable, Shape] = OrderedDict()
         self._with_names = True
+        self._missed = 0
+        self.passages = Passages(template, form)
         self.served = 0
         self.distrusted = False
 
     def render(
-        self,
-        conversation: Conversation,
-        kwargs: Mapping[str, Json],
-        plainly: Callable[[], tuple[Dialog, Rendered]],
+        self, conversation: Conversation, kwargs: Mapping[str, Json], plainly: Plainly, finish: Finish
     ) -> tuple[Dialog, Rendered]:
-        """A row's render: by a program where there is one, else by the template.
+        """A row's render: by a program where there is one, else put together of passages, else by the template.
 
         Args:
             conversation: the row.
             kwargs: its template arguments.
             plainly: renders it with the template.
+            finish: gives the spans of a dialog.
 
         Raises:
             Rejected: the template cannot say the row.
@@ -268,11 +268,19 @@ class Fills:
         for program in shape.programs:
             filled = program.fill(inputs)
             if filled is not None:
-                return self._proven(program, filled, plainly)
-        found = plainly()
+                return self._proven(filled, plainly, is_new=program.uses <= PROVEN_USES)
         shape.sights += 1
+        told = self.passages.render(conversation, kwargs, finish)
+        if told is not None:
+            if shape.sights >= BUILD_TOLD_AT and not shape.is_refused:
+                self._build(shape, conversation, kwargs, inputs, (told.dialog, told.rendered))
+            return self._told(told, plainly)
+        found = plainly()
+        self._missed += 1
         if shape.sights >= BUILD_AT and not shape.is_refused:
             self._build(shape, conversation, kwargs, inputs, found)
+        elif self._missed > BUILD_AT:
+            self.passages.learn(conversation, kwargs, finish, found)
         return found
 
     def _shape(self, key: Hashable) -> Shape:
@@ -282,18 +290,21 @@ class Fills:
             self._shapes.popitem(last=False)
         return shape
 
-    def _proven(
-        self,
-        program: Program,
-        filled: tuple[Dialog, Rendered],
-        plainly: Callable[[], tuple[Dialog, Rendered]],
-    ) -> tuple[Dialog, Rendered]:
+    def _told(self, told: Told, plainly: Plainly) -> tuple[Dialog, Rendered]:
+        is_new = not all(passage.uses for passage in told.passages)
+        for passage in told.passages:
+            passage.uses += 1
+        self.passages.served += 1
+        return self._proven((told.dialog, told.rendered), plainly, is_new=is_new)
+
+    def _proven(self, filled: tuple[Dialog, Rendered], plainly: Plainly, *, is_new: bool) -> tuple[Dialog, Rendered]:
+        """A replayed render; what is new, and a sample of the others, is compared with the template's own."""
         is_sampled = xxh3_64_intdigest(filled[1].text.encode()) % PROVE_EVERY == 0
-        if program.uses > PROVEN_USES and not is_sampled:
+        if not is_new and not is_sampled:
             self.served += 1
             return filled
         found = plainly()
-        if not _same(found, filled):
+        if not is_same(found, filled):
             self.distrusted = True
             self._shapes.clear()
             found[0].counts["render/replay-distrusted"] += 1
@@ -318,14 +329,8 @@ class Fills:
                 self._shapes.clear()
             return
         filled = program.fill(inputs)
-        if filled is None or not _same(found, filled):
+        if filled is None or not is_same(found, filled):
             shape.is_refused = True
         else:
             program.uses = 0
             shape.programs.append(program)
-
-
-def _same(one: tuple[Dialog, Rendered], other: tuple[Dialog, Rendered]) -> bool:
-    """Whether two renders of a row are alike in text, spans, segments and counts."""
-    (first, rendered), (second, filled) = one, other
-    return rendered == filled and first.segments == second.segments and first.counts == second.counts

@@ -96,7 +96,8 @@ def _role(message: Message, form: Form, counts: Counter[str]) -> str:
     return message.role
 
 
-def _rank(message: Message) -> int:
+def rank(message: Message) -> int:
+    """Where in a turn a message stands: reasoning, text, calls."""
     return 2 if message.is_call else 0 if message.channel == "analysis" else 1
 
 
@@ -107,15 +108,15 @@ def _check_order(conversation: Conversation, entry: Entry) -> None:
     previous = 0
     for index in entry.messages:
         message = conversation.messages[index]
-        rank = _rank(message)
-        if rank < previous:
+        place = rank(message)
+        if place < previous:
             names = ("reasoning", "text", "calls")
             raise Rejected(
                 "turn-not-representable",
-                f"{names[rank]} after {names[previous]} in one turn: templates print reasoning, text, calls",
+                f"{names[place]} after {names[previous]} in one turn: templates print reasoning, text, calls",
                 at=message.recorded,
             )
-        previous = rank
+        previous = place
 
 
 def function_name(message: Message) -> str:
@@ -195,7 +196,7 @@ class Writer:
     def _assistant(self, entry: Entry) -> dict[str, Any]:
         messages = self._conversation.messages
         reasoning = [index for index in entry.messages if messages[index].channel == "analysis"]
-        texts = [index for index in entry.messages if _rank(messages[index]) == 1]
+        texts = [index for index in entry.messages if rank(messages[index]) == 1]
         written: dict[str, Any] = {"role": "assistant"}
         if reasoning and not self._form.reasoning:
             written["content"] = self._verbatim_text(entry, reasoning)

@@ -118,7 +118,7 @@ class RecordingEnvironment(ChatEnvironment):
         self.tests |= {name: _shaped(tests[name]) for name in ("iterable", "sequence")} | {"in": contains}
         filters = {name: made for name, made in self.filters.items() if not name.startswith("_")}
         self.filters |= {name: _closed(made) for name, made in filters.items() if name not in SOUND_FILTERS}
-        self.filters |= {"length": _length, "count": _length, "list": _listed}
+        self.filters |= {"length": length_asked, "count": length_asked, "list": _listed}
         self.filters |= {"_in": _contains_pair, "_constant": constant}
         self.concat = concatenation  # type: ignore[method-assign, assignment]  # jinja calls it with a list
 
@@ -148,7 +148,7 @@ class RecordingEnvironment(ChatEnvironment):
         if isinstance(holder, Symbolic):
             methods = METHODS if isinstance(holder, Symbol) else DICT_METHODS if isinstance(holder, SymbolDict) else ()
             return __obj(*args) if name in methods and not named else refuse(f"the method {name} of content")
-        is_own = isinstance(__obj, Macro) or __obj is TemplateNamespace or name == "_body"
+        is_own = isinstance(__obj, Macro) or _is_namespace(__obj) or name == "_body"
         if isinstance(holder, dict) and name in DICT_METHODS:
             return __obj(*map(constant, args))
         if isinstance(holder, str) and name == "join" and len(args) == 1:
@@ -160,7 +160,7 @@ class RecordingEnvironment(ChatEnvironment):
     def _to_json(self, value: Any, *args: Any, **kwargs: Any) -> str:
         options = {"ensure_ascii": False, **dict(zip(JSON_OPTIONS, args, strict=False)), **kwargs}
         if isinstance(value, SymbolDict | SymbolList):
-            return value.opened.json(value.plain, value.register, options)
+            return value.opened.json(value, options)
         if isinstance(value, Symbol):
             if value.origin == MIXED or not value:
                 refuse("JSON of a text of several writers, or of none")
@@ -205,6 +205,10 @@ class RecordingEnvironment(ChatEnvironment):
         return concatenation([self._text(part) for part in parts])
 
 
+def _is_namespace(called: Any) -> bool:
+    return isinstance(called, type) and issubclass(called, TemplateNamespace)
+
+
 def _closed(function: Any) -> Callable[..., Any]:
     """A filter or test that content may not be given to."""
 
@@ -221,7 +225,8 @@ def _shaped(test: Any) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, Symbol | SymbolDict | SymbolList | Parts) or test(value)
 
 
-def _length(value: Any) -> int:
+def length_asked(value: Any) -> int:
+    """`length` of a value: of content a number that remembers whose."""
     return length_of(value) if isinstance(value, Symbol) else len(value)
 
 

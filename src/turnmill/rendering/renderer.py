@@ -62,9 +62,16 @@ class Renderer:
         self.counts: Counter[str] = Counter()
         self._scan = ControlScan(self.probe.markers.control)
         self.around: Around = NOTHING
-        is_replayed = accelerate and self.probe.rung == "tracked"
-        self.fills = Fills(self.template, self.probe.form) if is_replayed else None
+        self.fills: Fills | None = None
+        self.accelerate(is_on=accelerate)
         self._prompts: dict[tuple[str, bool, str], str] = {}
+
+    def accelerate(self, *, is_on: bool) -> None:
+        """Replay recorded renders from now on, or none."""
+        if not is_on or self.probe.rung != "tracked":
+            self.fills = None
+        elif self.fills is None:
+            self.fills = Fills(self.template, self.probe.form)
 
     def kwargs_of(self, conversation: Conversation, source_kwargs: Mapping[str, Json] | None = None) -> dict[str, Json]:
         """The effective template arguments: the row's, else its source's, else those of `render.template_kwargs`.
@@ -113,14 +120,22 @@ class Renderer:
     def _filled(self, conversation: Conversation, kwargs: Mapping[str, Json]) -> tuple[Dialog, Rendered]:
         if self.fills is None:
             return self._rendered(conversation, kwargs)
-        return self.fills.render(conversation, kwargs, lambda: self._rendered(conversation, kwargs))
+        return self.fills.render(
+            conversation,
+            kwargs,
+            lambda: self._rendered(conversation, kwargs),
+            lambda dialog: self._finished(conversation, dialog, kwargs),
+        )
 
     def _rendered(self, conversation: Conversation, kwargs: Mapping[str, Json]) -> tuple[Dialog, Rendered]:
         """The render by the template itself."""
         probe = self.probe
         dialog = self.template.dialog(conversation, probe.form, kwargs, probe.rung, probe.markers.stops)
+        return dialog, self._finished(conversation, dialog, kwargs)
+
+    def _finished(self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json]) -> Rendered:
         check_order(dialog.segments, dialog.written.entries)
-        return dialog, self._attributed(conversation, dialog, kwargs)
+        return self._attributed(conversation, dialog, kwargs)
 
     def _attributed(self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json]) -> Rendered:
         markers, entries = self.probe.markers, dialog.written.entries

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
@@ -42,6 +42,30 @@ def _joined(pattern: tuple[str | None, ...]) -> Callable[..., str]:
     return join
 
 
+Bounds = tuple[tuple[int | None, int | None, int | None], ...]
+"""Slices of the list of messages, one taken of the other: (start, stop, step) each."""
+
+
+def walked(bounds: Bounds, messages: int) -> range:
+    """The numbers of the messages that slices of so many leave, in order."""
+    numbers = range(messages)
+    for bound in bounds:
+        numbers = numbers[slice(*bound)]
+    return numbers
+
+
+def _picked(bounds: Bounds) -> Callable[..., Any]:
+    return lambda messages, index: messages[walked(bounds, len(messages))[index]]
+
+
+def _has(bounds: Bounds) -> Callable[..., bool]:
+    def has(messages: list[Any], index: int) -> bool:
+        size = len(walked(bounds, len(messages)))
+        return -size <= index < size
+
+    return has
+
+
 OPERATIONS: dict[str, Callable[..., Callable[..., Any]]] = {
     "method": operator.methodcaller,
     "item": operator.itemgetter,
@@ -58,9 +82,32 @@ OPERATIONS: dict[str, Callable[..., Callable[..., Any]]] = {
     "equals": lambda other: lambda value: value == other,
     "holds": lambda needle: lambda value: needle in value,
     "within": lambda holder: lambda value: value in holder,
+    "constant": lambda value: lambda: value,
+    "picked": _picked,
+    "has": _has,
+    "counted": lambda bounds: lambda messages: len(walked(bounds, len(messages))),
+    "computed": lambda function: function,
     "measured": lambda compare, other: lambda value: compare(len(value), other),
 }
 """Name → what makes the function of a step from its constants."""
+
+
+def run_steps(steps: Sequence[Step], inputs: Sequence[Any]) -> list[Any] | None:
+    """All registers after the steps; None where a guard does not hold."""
+    registers = list(inputs)
+    try:
+        for function, arguments, expected in steps:
+            if len(arguments) == 1:
+                value = function(registers[arguments[0]])
+            else:
+                value = function(*[registers[number] for number in arguments])
+            if expected is MADE:
+                registers.append(value)
+            elif value != expected:
+                return None
+    except Exception:  # a step may raise only where the guards do not hold
+        return None
+    return registers
 
 
 class Recorder:
@@ -68,29 +115,44 @@ class Recorder:
 
     Args:
         inputs: registers that are filled before the first step.
+
+    Attributes:
+        is_closed: nothing more may be asked: what the template keeps of it is of no use to another program.
     """
 
     def __init__(self, inputs: int) -> None:
         self.steps: list[Step] = []
+        self.is_closed = False
+        self._asked_last: tuple[Any, Any] | None = None
+        """The guard that is the last step, and its answer, where it asks for a key."""
         self._registers = inputs
-        self._known: dict[tuple[str, str, tuple[int, ...]], int] = {}
+        self._known: dict[tuple[Any, ...], int] = {}
 
     def register(self, name: str, constants: tuple[Any, ...], arguments: tuple[int, ...]) -> int:
         """The register of what an operation makes of others; one for the same operation on the same registers."""
-        key = (name, repr(constants), arguments)
+        key = self._key(name, constants, arguments)
         if key not in self._known:
+            if name == "item" and self._asked_last == (self._key("? holds", constants, arguments), True):
+                self.steps.pop()  # what is not there cannot be taken
             self._known[key] = self._registers
             self._registers += 1
+            self._asked_last = None
             self.steps.append(Step(OPERATIONS[name](*constants), arguments))
         return self._known[key]
 
     def guard(self, name: str, constants: tuple[Any, ...], arguments: tuple[int, ...], answer: Any) -> Any:
         """The answer to a question, which must be the same when the steps are done again."""
-        key = (f"? {name}", repr(constants), arguments)
+        key = self._key(f"? {name}", constants, arguments)
         if key not in self._known:
             self._known[key] = -1
+            self._asked_last = (key, answer) if constants and isinstance(constants[0], str) else None
             self.steps.append(Step(OPERATIONS[name](*constants), arguments, answer))
         return answer
+
+    def _key(self, name: str, constants: tuple[Any, ...], arguments: tuple[int, ...]) -> tuple[Any, ...]:
+        if self.is_closed:
+            refuse("content is kept for later")
+        return name, repr(constants), arguments
 
 
 def refuse(what: str) -> NoReturn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from turnmill.rendering.steps import Recorder, Symbolic, constant, refuse
 from turnmill.rendering.symbols import Atom, Symbol, symbol
@@ -27,7 +27,7 @@ class Opened:
 
     def admit(self, value: Any, register: int) -> Any:
         """A value as a template may see it: its type, and what is no text or container, guarded."""
-        self.recorder.guard("type", (), (register,), type(value))
+        self.recorder.guard("type", (), (register,), str if isinstance(value, str) else type(value))
         if isinstance(value, str):
             known = self.text(value)
             return symbol(self.recorder, known, [Atom(known, register, self._trace.number(self._origin))])
@@ -43,12 +43,23 @@ class Opened:
         """A text of this value's writer."""
         return tracked(text, self._trace.number(self._origin))
 
-    def json(self, plain: Any, register: int, options: Mapping[str, Any]) -> Symbol:
+    def json(self, value: SymbolDict | SymbolList, options: Mapping[str, Any]) -> Symbol:
         """The JSON text of a value."""
-        return json_symbol(self.recorder, self.text(json.dumps(plain, **options)), register, options)
+        return json_symbol(self.recorder, self.text(json.dumps(value.plain, **options)), value.register, options)
 
 
-class SymbolDict(dict[str, Any], Symbolic):
+class Unprinted(Symbolic):
+    """What no template may write as Python would: nothing would be asked."""
+
+    __slots__ = ()
+
+    def _refused(self, *_: Any) -> NoReturn:
+        refuse("an object of content is printed")
+
+    __str__ = __repr__ = __format__ = _refused
+
+
+class SymbolDict(Unprinted, dict[str, Any]):
     """A JSON object, opened key by key."""
 
     opened: Opened
@@ -98,10 +109,10 @@ class SymbolDict(dict[str, Any], Symbolic):
     def __eq__(self, other: object) -> bool:
         refuse("an object of content is compared")
 
-    __hash__ = None  # type: ignore[assignment]  # as of any dict or list
+    __hash__ = None
 
 
-class SymbolList(list[Any], Symbolic):
+class SymbolList(Unprinted, list[Any]):
     """A JSON array, opened item by item."""
 
     opened: Opened
@@ -131,4 +142,4 @@ class SymbolList(list[Any], Symbolic):
     def __eq__(self, other: object) -> bool:
         refuse("a list of content is compared")
 
-    __hash__ = None  # type: ignore[assignment]  # as of any dict or list
+    __hash__ = None

@@ -36,10 +36,12 @@ def concatenation(parts: Sequence[Any]) -> Tracked:
     text = concatenated([part.base if isinstance(part, Symbol) else part for part in parts])
     if not symbols:
         return text
-    return symbol(symbols[0].recorder, text, [atom for part in parts for atom in _atoms_of(part)])
+    if any(part.recorder is not symbols[0].recorder for part in symbols):
+        refuse("content is kept for later")
+    return symbol(symbols[0].recorder, text, [atom for part in parts for atom in atoms_of(part)])
 
 
-def _atoms_of(part: Any) -> Iterable[Atom]:
+def atoms_of(part: Any) -> Iterable[Atom]:
     """A part's atoms; of the template's own text one for each writer."""
     if isinstance(part, Symbol):
         return part.atoms
@@ -217,6 +219,8 @@ class Length(int, Symbolic):
 
     def _refused(self, *_: Any) -> NoReturn:
         refuse("the length of content is computed with")
+
+    __str__ = __repr__ = __format__ = _refused
 
     __hash__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __rmod__ = _refused
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __neg__ = __pos__ = __pow__ = __rpow__ = _refused

@@ -18,6 +18,7 @@ from turnmill.rendering.coarse import Rung, coarse_segments
 from turnmill.rendering.environment import ChatEnvironment
 from turnmill.rendering.form import Form, Written, write
 from turnmill.rendering.limits import TemplateLimit
+from turnmill.rendering.passage_recording import PassageEnvironment, Recorded
 from turnmill.rendering.recording import RecordingEnvironment, RecordingTrace
 from turnmill.rendering.segments import Emitted, Segment, segments_of
 from turnmill.rendering.steps import Recorder
@@ -171,6 +172,22 @@ class Template:
         written = write(conversation, form, trace, Counter())
         pieces = environment.render_pieces(template, self._variables(written, kwargs, prompt=False), trace)
         return Recording(conversation, list(pieces), trace.recorder)
+
+    def passages(self, conversation: Conversation, form: Form, kwargs: Mapping[str, Json]) -> list[Recorded]:
+        """The run of a conversation message by message, for a row that `tracked` renders.
+
+        Raises:
+            Refused: the template does with content what cannot be recorded.
+        """
+        environment, template = self._passage_recording
+        trace = Trace()
+        written = write(conversation, form, trace, Counter())
+        return environment.record(template, written, self._variables(written, kwargs, prompt=False), trace)
+
+    @cached_property
+    def _passage_recording(self) -> tuple[PassageEnvironment, jinja2.Template]:
+        environment = PassageEnvironment(self.date)
+        return environment, environment.from_string(self.source)
 
     @cached_property
     def _recording(self) -> tuple[RecordingEnvironment, jinja2.Template]:

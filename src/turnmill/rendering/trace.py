@@ -88,6 +88,14 @@ class Trace:
         self._owners[id(container)] = owner
         self._kept.append(container)
 
+    def stand_for(self, container: Any, other: Any) -> None:
+        """Remember of a container what was told of the one that it stands for."""
+        if id(other) in self._objects:
+            self._objects[id(container)] = self._objects[id(other)]
+        if id(other) in self._owners:
+            self._owners[id(container)] = self._owners[id(other)]
+        self._kept.append(container)
+
     def is_known(self, value: Any) -> bool:
         """Whether `know` was told of this container."""
         return id(value) in self._objects

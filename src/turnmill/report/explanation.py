@@ -289,8 +289,8 @@ def _recorded(message: int) -> int | None:
 
 def _with_tokens(shown: ExplainedExample, example: Example, text: str, offsets: NDArray[np.int64]) -> ExplainedExample:
     ends, run_weights = [run.end for run in example.runs], [run.weight for run in example.runs]
-    ids = tuple(example.input_ids)
-    found = labels(example.input_ids, ends, run_weights).tolist()
+    ids = tuple(map(int, example.input_ids))
+    found = labels(ids, ends, run_weights).tolist()
     weights = loss_weights(ends, run_weights).tolist()
     tokens: list[ExplainedToken] = []
     run = seen = 0

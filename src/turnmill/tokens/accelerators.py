@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,8 +23,8 @@ class Accelerator(Protocol):
 
     name: str
 
-    def encode(self, text: str) -> NDArray[np.int32] | None:
-        """The ids of a text, (tokens,); None where the tokenizer itself must be asked."""
+    def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32] | None]:
+        """The ids of each text, (tokens,); None where the tokenizer itself must be asked."""
 
 
 class Fastokens:
@@ -40,9 +41,11 @@ class Fastokens:
 
         self._tokenizer = fastokens.Tokenizer.from_json_str(json.dumps(stored))
 
-    def encode(self, text: str) -> NDArray[np.int32]:
-        """The ids of a text, (tokens,)."""
-        return np.array(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int32)
+    def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32] | None]:
+        """The ids of each text, (tokens,): as one buffer, which costs no object a token."""
+        ids, ends = self._tokenizer.encode_batch_flat(list(texts), add_special_tokens=False)
+        flat = np.frombuffer(ids, dtype=np.int32)
+        return [flat[start:end] for start, end in pairwise(np.frombuffer(ends, dtype=np.uint64).tolist())]
 
 
 def accelerator_of(tokenizer: Any, stored: dict[str, Any]) -> Accelerator | None:
@@ -68,12 +71,8 @@ def is_sound(accelerator: Accelerator, tokenizer: Any, stored: dict[str, Any]) -
     """Whether it gives the tokenizer's ids on random texts; the same texts every time."""
     texts = list(_probe_texts([token["content"] for token in stored["added_tokens"]]))
     found = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-    return all(_gives(accelerator, text, wanted.ids) for text, wanted in zip(texts, found, strict=True))
-
-
-def _gives(accelerator: Accelerator, text: str, ids: Sequence[int]) -> bool:
-    given = accelerator.encode(text)
-    return given is None or given.tolist() == ids
+    given = accelerator.encode(texts)
+    return all(ids is None or ids.tolist() == wanted.ids for ids, wanted in zip(given, found, strict=True))
 
 
 def _probe_texts(added: Sequence[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import Any
@@ -19,10 +20,10 @@ from xxhash import xxh3_64_intdigest
 
 from turnmill.errors import Rejected
 from turnmill.rendered import Span
-from turnmill.tokens.accelerators import accelerator_of
+from turnmill.tokens.accelerators import Accelerator, accelerator_of
 from turnmill.tokens.offsets import ByteOffsets, is_byte_level
 
-CONFIRM_EVERY = 64
+CONFIRM_EVERY = 256
 """Of so many texts that are encoded the fast way one is encoded by the tokenizer too."""
 
 ANCHOR = "\ue000turnmill\ue000"
@@ -45,7 +46,7 @@ class Encoder:
     """Encodes texts whole, or in segments where a border must stand.
 
     Args:
-        tokenizer: a `tokenizers.Tokenizer`; it is copied, not changed.
+        tokenizer: a `tokenizers.Tokenizer`; it is copied, not changed, and must not be.
         control: texts of the control tokens.
         accelerate: take a faster way where it is proven to give the same ids.
 
@@ -56,21 +57,35 @@ class Encoder:
     """
 
     def __init__(self, tokenizer: Any, control: Sequence[str], *, accelerate: bool = False) -> None:
-        make, stored = type(tokenizer), json.loads(tokenizer.to_str())
-        stored["truncation"] = stored["padding"] = None
-        stored["post_processor"] = None  # it would add tokens that the template writes, and trim spaces off offsets
+        make, stored = type(tokenizer), _bare(tokenizer)
         self._main = _anchored(make, stored)
-        plain = dict(stored)
-        plain["added_tokens"] = [token for token in stored["added_tokens"] if token["content"] not in set(control)]
-        self._plain = _anchored(make, plain)
+        self._tokenizer, self._control = tokenizer, frozenset(control)
         self._bytes = ByteOffsets(stored, self._main.get_vocab()) if is_byte_level(stored) else None
-        self._fast = accelerator_of(self._main, stored) if accelerate and self._bytes is not None else None
+        self._fast: Accelerator | None = None
+        self._is_accelerated = False
         self.counts: Counter[str] = Counter()
         self._control_ids = {tokenizer.token_to_id(text) for text in control} - {None}
+        added_ids = [token["id"] for token in stored["added_tokens"]]
         special = {token["id"] for token in stored["added_tokens"] if token["special"]}
-        self._whole_ids = np.array(sorted(special | self._control_ids), dtype=np.int32)
+        self._is_whole = np.zeros(max([*self._main.get_vocab().values(), *added_ids]) + 1, dtype=np.bool_)
+        self._is_whole[sorted(special | self._control_ids)] = True
         alone = self._main.encode(ANCHOR + "x", add_special_tokens=False)
+        self.accelerate(is_on=accelerate)
         self.adds_prefix = "".join(map(self._main.id_to_token, alone.ids[1:])) != "x"
+
+    @cached_property
+    def _plain(self) -> Any:
+        """The tokenizer without its control tokens: few rows need it, and it takes a second to make."""
+        stored = _bare(self._tokenizer)
+        stored["added_tokens"] = [token for token in stored["added_tokens"] if token["content"] not in self._control]
+        return _anchored(type(self._tokenizer), stored)
+
+    def accelerate(self, *, is_on: bool) -> None:
+        """Take a faster way where one is proven to give the same ids, or none any more."""
+        if is_on == self._is_accelerated or self._bytes is None:
+            return  # what was distrusted stays so
+        self._is_accelerated = is_on
+        self._fast = accelerator_of(self._main, _bare(self._tokenizer)) if is_on else None
 
     @property
     def way(self) -> str:
@@ -90,12 +105,14 @@ class Encoder:
 
     def _ids(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """The ids of each text, (tokens,): the fast way where that knows them, else from the tokenizer itself."""
-        known = [self._fast.encode(text) for text in texts] if self._fast else [None] * len(texts)
+        known = self._fast.encode(texts) if self._fast else [None] * len(texts)
         if not all(self._confirms(text, ids) for text, ids in zip(texts, known, strict=True)):
             self._fast = None
             self.counts["tokenize/fast-distrusted"] += 1
             return self._ids(texts)
         others = [text for text, ids in zip(texts, known, strict=True) if ids is None]
+        if not others:
+            return [ids for ids in known if ids is not None]
         asked = iter(self._main.encode_batch_fast(others, add_special_tokens=False))
         return [np.asarray(next(asked).ids, dtype=np.int32) if ids is None else ids for ids in known]
 
@@ -145,9 +162,10 @@ class Encoder:
 
     def crossed(self, encoded: Encoded, borders: Sequence[int]) -> list[int]:
         """Those of the borders that a token lies across; a control token is never cut, so where one lies is none."""
-        starts, ends = encoded.offsets[~np.isin(encoded.ids, self._whole_ids)].T
-        begun = np.searchsorted(starts, borders)  # tokens that begin before each border
-        reached = np.concatenate(([0], np.maximum.accumulate(ends)))[begun]
+        reached = _reached(encoded.offsets, borders)
+        if not np.any(reached > borders):
+            return []
+        reached = _reached(encoded.offsets[~self._is_whole[encoded.ids]], borders)
         return [border for border, end in zip(borders, reached.tolist(), strict=True) if border < end]
 
     def cut(self, text: str, encoded: Encoded, borders: Sequence[int]) -> Encoded:
@@ -157,7 +175,7 @@ class Encoder:
         so nothing beyond it hangs on the stretch. (Of other added tokens, as white space is in Gemma 3, one hangs on
         where the one before it ends.)
         """
-        whole = np.flatnonzero(np.isin(encoded.ids, self._whole_ids))
+        whole = np.flatnonzero(self._is_whole[encoded.ids])
         stretches = np.searchsorted(encoded.offsets[whole, 1], borders, side="right")
         parts: list[Encoded] = []
         done = 0
@@ -183,6 +201,12 @@ class Encoder:
         return _encoded(tokenizer.encode(ANCHOR + text, add_special_tokens=False), 1, start - len(ANCHOR))
 
 
+def _reached(offsets: NDArray[np.int64], borders: Sequence[int]) -> NDArray[np.int64]:
+    """How far the tokens that begin before each border reach."""
+    begun = np.searchsorted(offsets[:, 0], borders)
+    return np.concatenate(([0], np.maximum.accumulate(offsets[:, 1])))[begun]
+
+
 def _joined(parts: Sequence[Encoded]) -> Encoded:
     return Encoded(
         np.concatenate([part.ids for part in parts] or [np.zeros(0, np.int32)]),
@@ -193,6 +217,14 @@ def _joined(parts: Sequence[Encoded]) -> Encoded:
 def _refuse_anchor(text: str) -> None:
     if ANCHOR in text:
         raise Rejected("control-token-unescapable", f"the text holds {ANCHOR!r}, a mark of turnmill's own")
+
+
+def _bare(tokenizer: Any) -> dict[str, Any]:
+    """A tokenizer as its JSON says, without what it does to ids at the end."""
+    stored: dict[str, Any] = json.loads(tokenizer.to_str())
+    stored["truncation"] = stored["padding"] = None
+    stored["post_processor"] = None  # it would add tokens that the template writes, and trim spaces off offsets
+    return stored
 
 
 def _anchored(make: Any, stored: dict[str, Any]) -> Any:

@@ -177,15 +177,16 @@ def part_of(example: Example, part: int, stretches: tuple[Stretch, ...]) -> Part
         return Part(example, stretches)
     if len(stretches) == 1 and stretches[0].start == 0 and not stretches[0].is_context:
         return Part(_shortened(example, part, stretches[0].end), stretches)
-    ids: list[int] = []
+    length = 0
     runs: list[Run] = []
     turn_ends: list[int] = []
     for stretch in stretches:
-        shift = len(ids) - stretch.start
-        ids += example.input_ids[stretch.start : stretch.end]
+        shift = length - stretch.start
+        length += stretch.end - stretch.start
         runs += _runs_within(example.runs, stretch, shift)
         if not stretch.is_context:
             turn_ends += [end + shift for end in example.turn_ends if stretch.start < end <= stretch.end]
+    ids = [token for start, end, _ in stretches for token in example.input_ids[start:end]]
     made = msgspec.structs.replace(example, part=part, input_ids=ids, runs=runs, turn_ends=turn_ends)
     return Part(made, stretches)
 

@@ -116,8 +116,8 @@ class Histories:
     def views(self, row: Checked, row_id: str, whole: Rendered, asked: Asked) -> list[View]:
         """The renders in which the row's turns train, each with the weights of its own turns alone.
 
-        A row whose kind the probe has shown to be stable is not rendered again, but for one in `SAMPLED`, which proves
-        the probe; `count_stable` counts the others.
+        A row whose kind the probe has shown to be stable is not rendered again; of one in `SAMPLED` a turn is compared,
+        which proves the probe. `count_stable` counts such rows.
 
         Args:
             row: the row.
@@ -128,14 +128,14 @@ class Histories:
         if row.is_raw_text:
             return [View(row, whole, frozenset())]
         kwargs = self._renderer.kwargs_of(row, asked.template_kwargs)
-        if asked.mode != "per-turn" and self._is_trusted(row, row_id, kwargs):
-            return [View(row, whole, None)]
+        if asked.mode != "per-turn" and self._history.is_stable(row, kwargs):
+            if self._is_proven(row, row_id, whole, kwargs):
+                return [View(row, whole, None)]
+            self.counts["history/probe-wrong"] += 1
         policy = Policy(row, asked.loss)
         turns = {policy.turn(span) for span in whole.spans if policy.weight(span) > 0} - {-1}
         views, contexts = self._history.views(row, whole, kwargs, turns, asked.mode, asked.control_tokens)
         self._count(contexts.values())
-        if self._history.is_stable(row, kwargs) and not all(context.is_right for context in contexts.values()):
-            self.counts["history/probe-wrong"] += 1
         if asked.loss.observations and len(views[-1].conversation.messages) < len(row.messages):
             views.append(View(row, whole, frozenset()))
         if len(views) == 1 and views[0].conversation is row:
@@ -146,8 +146,13 @@ class Histories:
             for view, of_view in zip(views, results, strict=True)
         ]
 
-    def _is_trusted(self, row: Checked, row_id: str, kwargs: Mapping[str, Json]) -> bool:
-        return int(row_id[:8], 16) % SAMPLED != 0 and self._history.is_stable(row, kwargs)
+    def _is_proven(self, row: Checked, row_id: str, whole: Rendered, kwargs: Mapping[str, Json]) -> bool:
+        """Whether a turn of the row, if it is one of the sample, stands as its prompt would have it."""
+        number, turns = int(row_id[:8], 16), len(whole.prompt_ends)
+        if number % SAMPLED or not turns:
+            return True
+        (context,) = self._history.contexts(row, whole, kwargs, [number // SAMPLED % turns]).values()
+        return context.is_right
 
     def count_stable(self, turns: int) -> None:
         """Trained turns of a row that the probe answers for."""

@@ -26,6 +26,11 @@ class Policy:
         self._turn_of = {recorded: turn for turn, members in enumerate(self.turns) for recorded in members}
         self._weights = recorded_weights(conversation)
 
+    @property
+    def scales_turns(self) -> bool:
+        """Whether turns may weigh differently for their place in the row."""
+        return self._loss.scaling != "uniform"
+
     def turn(self, span: Span) -> int:
         """The turn a span belongs to, -1 for none."""
         return self._turn_of.get(span.message, -1)

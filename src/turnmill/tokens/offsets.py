@@ -39,15 +39,16 @@ class ByteOffsets:
         """
         if not text.isascii() and not all(unicodedata.is_normalized(form, text) for form in self._forms):
             return None
-        ends = np.cumsum(self._lengths[ids])
+        lengths = self._lengths[ids]
+        ends = np.cumsum(lengths)
         encoded = text.encode("utf-8")
         if not len(ids) or ends[-1] != len(encoded):
             return None
-        starts = np.concatenate(([0], ends[:-1]))
+        starts = ends - lengths
         if len(encoded) != len(text):
-            character = np.cumsum((np.frombuffer(encoded, dtype=np.uint8) & 0xC0) != 0x80) - 1
-            starts, ends = character[starts], character[ends - 1] + 1
-        return np.stack((starts, ends), axis=1)
+            character = np.cumsum((np.frombuffer(encoded, dtype=np.uint8) & 0xC0) != 0x80, dtype=np.int32) - 1
+            starts, ends = character[starts].astype(np.int64), character[ends - 1].astype(np.int64) + 1
+        return np.stack((starts, ends)).T  # each of the two in a row of memory
 
 
 def steps_of(stage: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:

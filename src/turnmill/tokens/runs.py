@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from turnmill.rendered import Run, Span
+from turnmill.rendered import Kind, Run, Span
 from turnmill.tokens.loss import Policy
 
 
@@ -25,22 +25,12 @@ class Labelled(NamedTuple):
     """Tokens that have characters that train and characters that do not: they do not train."""
 
 
-class _Stretch(NamedTuple):
-    """Tokens up to `end` that lie in the spans `low` to `high`: in one, but for a token that lies across edges."""
+_Stretch = tuple[int, int, int]
+"""Tokens up to the first number that lie in the spans of the others, from one to the last: in one span, but for a token
+that lies across edges."""
 
-    end: int
-    low: int
-    high: int
-
-
-class _Weighed(NamedTuple):
-    """Tokens [start, end) of one span and turn, and their weight before turns are scaled."""
-
-    start: int
-    end: int
-    span: int
-    turn: int
-    weight: float
+_Weighed = tuple[int, int, int, int, float]
+"""Tokens [start, end) of one span and turn (-1 for none), and their weight before turns are scaled."""
 
 
 def labelled(spans: Sequence[Span], weights: Sequence[float], policy: Policy, offsets: NDArray[np.int64]) -> Labelled:
@@ -54,17 +44,16 @@ def labelled(spans: Sequence[Span], weights: Sequence[float], policy: Policy, of
     """
     weighed: list[_Weighed] = []
     straddling = start = 0
-    for stretch in _stretches(spans, offsets):
-        end, low, high = stretch
+    for end, low, high in _stretches(spans, offsets):
         weight = weights[low]
         if low != high:
             inside = weights[low : high + 1]
             weight = min(inside)
             straddling += weight == 0 and max(inside) > 0
-        turn = policy.turn(spans[high]) if weight > 0 else -1
-        weighed.append(_Weighed(start, end, high if weight > 0 else low, turn, weight))
+        turn, span = (policy.turn(spans[high]), high) if weight > 0 else (-1, low)
+        weighed.append((start, end, span, turn, weight))
         start = end
-    if not any(one.weight > 0 for one in weighed):
+    if not any(weight > 0 for *_, weight in weighed):
         return Labelled([], [], straddling)
     return Labelled(_runs(spans, policy, weighed), _turn_ends(weighed), straddling)
 
@@ -77,7 +66,7 @@ def _stretches(spans: Sequence[Span], offsets: NDArray[np.int64]) -> Iterable[_S
     edges = [0, *np.searchsorted(starts, ends).tolist()]  # the first token that begins in each span, and behind all
     across = np.flatnonzero(reached >= np.repeat(ends, np.diff(edges)))
     if not len(across):
-        return [_Stretch(end, low, low) for low, (first, end) in enumerate(pairwise(edges)) if first < end]
+        return [(end, low, low) for low, (first, end) in enumerate(pairwise(edges)) if first < end]
     highs = np.searchsorted(ends, reached[across], side="right")
     return _split(edges, list(zip(across.tolist(), highs.tolist(), strict=True)))
 
@@ -89,37 +78,46 @@ def _split(edges: Sequence[int], across: Sequence[tuple[int, int]]) -> Iterator[
     for low, (first, end) in enumerate(pairwise(edges)):
         while token < end:
             if first < token:
-                yield _Stretch(token, low, low)
-            yield _Stretch(token + 1, low, high)
+                yield token, low, low
+            yield token + 1, low, high
             first = token + 1
             token, high = next(waiting)
         if first < end:
-            yield _Stretch(end, low, low)
+            yield end, low, low
 
 
 def _runs(spans: Sequence[Span], policy: Policy, weighed: Sequence[_Weighed]) -> list[Run]:
     """The runs with scaled weights; neighbours that say the same are one."""
+    scales = policy.scales(_tokens_of_turns(weighed)) if policy.scales_turns else {}
+    ends: list[int] = []
+    said: list[tuple[int, Kind, float]] = []
+    for _, end, number, turn, weight in weighed:
+        span = spans[number]
+        says = (span.message, span.kind, weight * scales.get(turn, 1.0) if scales else weight)
+        if said and said[-1] == says:
+            ends[-1] = end
+        else:
+            ends.append(end)
+            said.append(says)
+    return [Run(end, *says) for end, says in zip(ends, said, strict=True)]
+
+
+def _tokens_of_turns(weighed: Sequence[_Weighed]) -> Counter[int]:
+    """Turn → its tokens that train."""
     counts: Counter[int] = Counter()
-    for one in weighed:
-        if one.weight > 0:
-            counts[one.turn] += one.end - one.start
-    scales = policy.scales(counts)
-    runs: list[Run] = []
-    for one in weighed:
-        span, weight = spans[one.span], one.weight * scales.get(one.turn, 1.0) if scales else one.weight
-        if runs and (runs[-1].message, runs[-1].kind, runs[-1].weight) == (span.message, span.kind, weight):
-            runs.pop()
-        runs.append(Run(one.end, span.message, span.kind, weight))
-    return runs
+    for start, end, _, turn, weight in weighed:
+        if weight > 0:
+            counts[turn] += end - start
+    return counts
 
 
 def _turn_ends(weighed: Sequence[_Weighed]) -> list[int]:
     ends: list[int] = []
     previous = -1
-    for one in weighed:
-        if one.weight > 0 and one.turn >= 0:
-            if one.turn == previous:
+    for _, end, _, turn, weight in weighed:
+        if weight > 0 and turn >= 0:
+            if turn == previous:
                 ends.pop()
-            ends.append(one.end)
-            previous = one.turn
+            ends.append(end)
+            previous = turn
     return ends

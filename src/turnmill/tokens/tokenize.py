@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +29,18 @@ class Tokenizing:
     """Rows to examples with one encoder.
 
     Attributes:
+        encoder: the encoder.
         counts: `tokenize/<what>` → how often; the encoder's too.
     """
 
     def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
+        self.encoder = encoder
         self.counts = encoder.counts
 
     def examples(self, rows: Sequence[Row]) -> list[Example | Rejected]:
         """One example, or the rejection, a row; nothing is cut yet."""
         texts = [row.rendered.text for row in rows if _is_encoded_whole(row.conversation, row.rendered)]
-        whole = iter(self._encoder.whole(texts))
+        whole = iter(self.encoder.whole(texts))
         found: list[Example | Rejected] = []
         for row in rows:
             encoded = next(whole) if _is_encoded_whole(row.conversation, row.rendered) else None
@@ -71,7 +72,7 @@ class Tokenizing:
             source=conversation.source,
             source_file=str(meta.get("source_file", "")),
             source_line=int(meta.get("source_line", 0)),
-            input_ids=encoded.ids.tolist(),
+            input_ids=cast(Sequence[int], encoded.ids),
             runs=found.runs,
             turn_ends=found.turn_ends,
         )
@@ -87,19 +88,19 @@ class Tokenizing:
         """The ids, with a border at each trained turn's start that a token would otherwise lie across."""
         starts = _trained_starts(rendered, policy, weights)
         if encoded is None and conversation.is_raw_text:
-            return self._encoder.pieces(rendered.text, rendered.spans, rendered.control_hits)
+            return self.encoder.pieces(rendered.text, rendered.spans, rendered.control_hits)
         if encoded is None:
-            encoded = self._encoder.segments(rendered.text, (), rendered.control_hits)
-        crossed = self._encoder.crossed(encoded, starts)
+            encoded = self.encoder.segments(rendered.text, (), rendered.control_hits)
+        crossed = self.encoder.crossed(encoded, starts)
         if not crossed:
             return encoded
-        if self._encoder.adds_prefix:
+        if self.encoder.adds_prefix:
             self.counts["tokenize/start-untrained"] += len(crossed)
             return encoded
         self.counts["tokenize/start-cut"] += len(crossed)
         if rendered.control_hits:
-            return self._encoder.segments(rendered.text, crossed, rendered.control_hits)
-        return self._encoder.cut(rendered.text, encoded, crossed)
+            return self.encoder.segments(rendered.text, crossed, rendered.control_hits)
+        return self.encoder.cut(rendered.text, encoded, crossed)
 
 
 def _is_encoded_whole(conversation: Conversation, rendered: Rendered) -> bool:

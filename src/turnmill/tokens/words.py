@@ -106,8 +106,11 @@ class Words:
         texts = ("".join(draw.choices(alphabet, k=draw.randint(1, 40))) for _ in range(PROBES))
         return len(alphabet) > len(PROBE_ALPHABET) // 2 and all(self._cuts_alike(text) for text in texts)
 
-    def encode(self, text: str) -> NDArray[np.int32] | None:
-        """The ids of a text, (tokens,); None where the tokenizer itself must be asked."""
+    def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32] | None]:
+        """The ids of each text, (tokens,); None where the tokenizer itself must be asked."""
+        return [self._encoded(text) for text in texts]
+
+    def _encoded(self, text: str) -> NDArray[np.int32] | None:
         if not self._knows(text):
             return None
         ids: list[bytes] = []

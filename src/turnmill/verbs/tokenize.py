@@ -20,7 +20,7 @@ from turnmill.files.quarantine import from_conversation
 from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render, Source
-from turnmill.rendered import Example, Rendered
+from turnmill.rendered import Example, Kind, Rendered, Run
 from turnmill.rendering.history import View
 from turnmill.rendering.raw_text import Around
 from turnmill.rendering.renderer import Renderer
@@ -116,6 +116,11 @@ class Line:
     def counts(self) -> Counter[str]:
         """What was done to rows so far."""
         return self.renderer.counts + self.tokenizing.counts + self._histories.counts + self._fitted
+
+    def accelerate(self, *, is_on: bool) -> None:
+        """Replay renders and encode the fast way from now on, or neither: the first costs a second."""
+        self.renderer.accelerate(is_on=is_on)
+        self.tokenizing.encoder.accelerate(is_on=is_on)
 
     def clear(self) -> None:
         """Count from zero."""
@@ -256,13 +261,21 @@ def max_tokens_of(options: Fit, model: LoadedModel) -> int:
 
 
 @lru_cache(maxsize=4)
-def _line(key: bytes, accelerate: bool) -> Line:
-    return Line(msgspec.json.decode(key, type=Recipe), accelerate=accelerate)
+def _line(key: bytes) -> Line:
+    return Line(msgspec.json.decode(key, type=Recipe))
 
 
-def line_of(recipe: Recipe, *, accelerate: bool = False) -> Line:
-    """This process's line for a recipe's model and template; `accelerate` costs a second, and pays for many rows."""
-    return _line(msgspec.json.encode(Recipe(recipe.model, recipe.render, Loss(), Fit(), 0)), accelerate)
+def line_of(recipe: Recipe, *, accelerate: bool | None = None) -> Line:
+    """This process's line for a recipe's model and template.
+
+    Args:
+        recipe: model and template.
+        accelerate: whether it is to be accelerated, which costs a second and pays for many rows; None: as it is.
+    """
+    line = _line(msgspec.json.encode(Recipe(recipe.model, recipe.render, Loss(), Fit(), 0)))
+    if accelerate is not None:
+        line.accelerate(is_on=accelerate)
+    return line
 
 
 def run_shard(task: TokenizeTask, folder: Path) -> ShardResult:
@@ -324,12 +337,21 @@ def _count(counts: Counter[str], side: Side, made: Made) -> None:
         counts[f"{side}/examples"] += 1
         counts[f"{side}/turns"] += len(example.turn_ends)
         counts[f"{side}/examples-of-turns/{len(example.turn_ends)}"] += 1
-        start = 0
-        for run in example.runs:
-            counts[f"{side}/tokens/{run.kind}"] += run.end - start
-            if run.weight > 0:
-                counts[f"{side}/trained/{run.kind}"] += run.end - start
-            start = run.end
+        for (kind, is_trained), tokens in _tokens_of_kinds(example.runs).items():
+            counts[f"{side}/tokens/{kind}"] += tokens
+            if is_trained:
+                counts[f"{side}/trained/{kind}"] += tokens
+
+
+def _tokens_of_kinds(runs: Sequence[Run]) -> dict[tuple[Kind, bool], int]:
+    """(kind, whether they train) → tokens."""
+    counts: dict[tuple[Kind, bool], int] = {}
+    start = 0
+    for run in runs:
+        key = (run.kind, run.weight > 0)
+        counts[key] = counts.get(key, 0) + run.end - start
+        start = run.end
+    return counts
 
 
 def sample_of(made: Made, tokenizer: Any) -> dict[str, Any]:
@@ -343,7 +365,7 @@ def sample_of(made: Made, tokenizer: Any) -> dict[str, Any]:
         if run.weight > 0:
             if not was_trained:
                 stretches.append([])
-            stretches[-1] += example.input_ids[start : run.end]
+            stretches[-1] += map(int, example.input_ids[start : run.end])
         start, was_trained = run.end, run.weight > 0
     decoded = [tokenizer.decode(stretch, skip_special_tokens=False) for stretch in stretches]
     return {"source": example.source, "row": made.conversation.meta["row"], "id": example.row_id, "trained": decoded}

@@ -35,9 +35,7 @@ FILES = {
     "choices.jsonl": line(stem=SHORT, options=["a", "b"]) + line(stem="?", passages=[{"text": ITEM}], label=2),
     "lines.txt": f"{SHORT}\n\n{ITEM}\n",
     "list.txt": f"[1] {SHORT}\n{{ {ITEM}\n",
-    "packed.jsonl.gz": gzip.compress(
-        (line(question=SHORT, answer="") + line(question=ITEM, answer="")).encode(), mtime=0
-    ),
+    "packed.jsonl.gz": gzip.compress("".join(line(question=one, answer="") for one in (SHORT, ITEM)).encode(), mtime=0),
 }  # fmt: skip
 
 

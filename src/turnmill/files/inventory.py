@@ -77,7 +77,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes())
     except OSError as problem:
         what = f"{folder} is no prepared folder: it has no {MANIFEST} that can be read ({problem.strerror})"
-        raise UsageError(what, next_step=f"ls -l {shell_word(folder)}") from problem
+        raise UsageError(what, next_step=_made_first(folder, problem)) from problem
     except (msgspec.DecodeError, RecursionError) as problem:
         raise StaleError(
             f"{folder / MANIFEST} is damaged: {problem}", next_step=f"ls -l {shell_word(folder)}"
@@ -87,6 +87,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     ):
         raise StaleError(f"{folder / MANIFEST} was not written by turnmill", next_step=f"ls {shell_word(folder)}")
     return manifest
+
+
+def _made_first(folder: Path, problem: OSError) -> str:
+    """What publishes a folder that is not there; where it is and cannot be read, what shows why."""
+    if not isinstance(problem, (FileNotFoundError, NotADirectoryError)):
+        return f"ls -l {shell_word(folder)}"
+    output = "OUT" if folder.exists() else shell_word(folder)
+    return f"turnmill prepare DATA --model MODEL --output {output}"
 
 
 def _made_by(manifest: dict[str, Any]) -> dict[str, Any]:

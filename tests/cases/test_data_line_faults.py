@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -100,13 +101,12 @@ def test_examples_are_told_apart_by_their_lengths_and_not_by_the_end():
     assert seen.tolist() == [1, 2, 3, 4, 1, 2, 1, 2]
 
 
-@pytest.mark.parametrize("collate", COLLATES)
-@pytest.mark.parametrize("is_packed", [True, False])
-def test_every_answer_of_prepared_data_ends_in_what_a_batch_learns(prepare, data, collate, is_packed):
+def test_every_answer_of_prepared_data_ends_in_what_a_batch_learns(prepare, data):
     rows = [[f"What is {n}?", "It is " + "x " * n, "Sure?", "Yes."] for n in range(9)]
     folder = prepare(data("rows.jsonl", *rows), "--max-tokens", "96").folder
-    loader = Loader(PreparedStream(folder, 4, packed=is_packed), partial(collate, pad_id=END))
-    assert Counter(label for batch in loader for label in learnt(batch))[END] == 18
+    for collate, packed in itertools.product(COLLATES, (True, False)):
+        loader = Loader(PreparedStream(folder, 4, packed=packed), partial(collate, pad_id=END))
+        assert [label for batch in loader for label in learnt(batch)].count(END) == 18
 
 
 OVERFLOWING = [["q", "a", LONG, "b"], ["q", LONG, "r", "b"], [LONG, "a"], ["q", "a", "r", LONG, "s", "c"], ["q", "a"]]
@@ -173,7 +173,6 @@ GREETED = "{{ bos_token }}{{ greeting | default('') }}{{ strftime_now('%Y') }}" 
 SPACED = CHATML.replace("{{ m.content }}", "{{ m.content }} ")
 OTHERWISE = {
     "one space in the text": (CHATML, {"template": SPACED}, []),
-    "one space before the text": (CHATML, {"template": "{{ ' ' }}" + CHATML}, []),
     "another special token": (GREETED, {"tokenizer_config": {"bos_token": "<|im_end|>"}}, []),
     "an argument": (GREETED, {}, ["--render.template_kwargs", "{greeting: Hi}"]),
     "the day": (GREETED, {}, ["--render.date", "2031-01-01"]),
@@ -213,6 +212,34 @@ def test_a_new_process_finds_all_that_another_made(data, tmp_path):
     assert made("elsewhere", PYTHONHASHSEED="3", LC_ALL="C") == first
 
 
+def halved(path: Path) -> None:
+    content = path.read_bytes()
+    path.unlink()  # the output holds hard links to the old bytes
+    path.write_bytes(content[: len(content) // 2])
+
+
+SPOILT = {
+    "no manifest": lambda folder: (folder / "manifest.json").unlink(),
+    "half a manifest": lambda folder: halved(folder / "manifest.json"),
+    "half a shard": lambda folder: halved(folder / "shards/00000/train.arrow"),
+    "nothing": lambda folder: (shutil.rmtree(folder), folder.mkdir()),
+}
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_a_step_that_is_not_whole_is_named_with_the_line_that_lets_it_go(turnmill, prepare, data, tmp_path, what):
+    rows = data("rows.jsonl", *numbered(5))
+    first = prepare(rows).sha256
+    (folder,) = (tmp_path / ".out.steps").glob("tokenize-*")
+    SPOILT[what](folder)
+    again = turnmill("prepare", rows, "--model", "smollm2", "-o", tmp_path / "out", "--workers", "1")
+    verified = turnmill("cache", "verify", tmp_path / "out")
+    for answer in (again, verified):
+        assert (answer.code, answer.next_step) == (4, f"rm -r {folder}")
+    shutil.rmtree(folder)
+    assert prepare(rows).sha256 == first
+
+
 REFUSED = ["Do it.", "I'm sorry, but I can't help with that."]
 
 
@@ -223,16 +250,15 @@ def with_an_empty_source(data) -> list:
     return [*sources, "--filter.use", "[refusals]"]
 
 
-@pytest.mark.parametrize("packed", [True, False])
 @pytest.mark.parametrize("epochs", [1, 3])
-def test_a_source_that_a_filter_empties_takes_and_doubles_no_row(prepare, with_an_empty_source, packed, epochs):
+def test_a_source_that_a_filter_empties_takes_and_doubles_no_row(prepare, with_an_empty_source, epochs):
     published = prepare(*with_an_empty_source, "--mix.epochs", str(epochs))
     assert published.report["per_source"]["empty"]["examples"] == 0
-    stream = PreparedStream(published.folder, packed=packed)
-    every = Counter(row["id"] for row in published.conversations())
+    every = sorted(row["id"] for row in published.conversations())
     assert len(every) == 7
-    for _ in range(3):
-        assert Counter(row for batch in stream for one in batch for row in one["row_ids"]) == every
+    for stream in (PreparedStream(published.folder, packed=packed) for packed in (True, False)):
+        for _ in range(3):
+            assert sorted(row for batch in stream for one in batch for row in one["row_ids"]) == every
 
 
 @pytest.mark.parametrize("weight", ["1", "0.5", "0"])
@@ -272,30 +298,28 @@ def test_ranks_and_workers_that_outnumber_the_rows_share_them_evenly(prepare, da
 MIXED = ["--sources.a.weight", "1", "--sources.b.weight", "1"]
 
 
-@pytest.mark.parametrize("packed", [True, False])
+def taken(loader: Loader, count: int) -> list[list[str]]:
+    """The rows of so many batches, over the ends of epochs."""
+    found: list[list[str]] = []
+    while len(found) < count:
+        found += [batch[0]["row_ids"] for batch in itertools.islice(loader, count - len(found))]
+    return found
+
+
 @pytest.mark.parametrize("flags", [[], MIXED], ids=["plain", "mixed"])
-@pytest.mark.parametrize("stops", [(3, 4), (1, 1, 1), (5, 40, 2)])
-def test_a_stream_that_is_resumed_again_and_again_gives_what_one_run_gives(prepare, data, packed, flags, stops):
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_stream_that_is_resumed_again_and_again_gives_what_one_run_gives(prepare, data, packed, flags):
     sources = [data("a.jsonl", *numbered(11)), data("b.jsonl", *numbered(31, 50))]
     folder = prepare(*sources, *flags, "--max-tokens", "48").folder
-
-    def rows(loader: Loader, count: int | None = None) -> list[list[str]]:
-        """Of so many batches, over the ends of epochs."""
-        found: list[list[str]] = []
-        while len(found) < (count or 1):
-            found += [batch[0]["row_ids"] for batch in islice(loader, count and count - len(found))]
-        return found
-
-    def loader() -> Loader:
-        return Loader(PreparedStream(folder, packed=packed), list)
-
-    one_run, parts, state = rows(loader(), sum(stops) + 6), [], loader().state_dict()
-    for count in (*stops, 6):
-        resumed = loader()
-        resumed.load_state_dict(state)
-        parts += rows(resumed, count)
-        state = json.loads(json.dumps(resumed.state_dict()))
-    assert parts == one_run
+    for stops in ((3, 4, 6), (1, 1, 1, 1), (5, 40, 2), (len(PreparedStream(folder, packed=packed)), 3)):
+        one_run = taken(Loader(PreparedStream(folder, packed=packed), list), sum(stops))
+        parts, state = [], PreparedStream(folder, packed=packed).state_dict()
+        for count in stops:
+            resumed = Loader(PreparedStream(folder, packed=packed), list)
+            resumed.load_state_dict(state)
+            parts += taken(resumed, count)
+            state = json.loads(json.dumps(resumed.state_dict()))
+        assert parts == one_run
 
 
 @pytest.mark.parametrize("place", ["nothing", "data"])
@@ -317,3 +341,18 @@ def test_copies_of_a_row_in_several_sources_stand_on_one_side(prepare, data, fla
     assert min(map(len, sides)) > 20
     assert not sides[0] & sides[1]
     assert published.report["rows"]["duplicates"] == (0 if flags else 150)
+
+
+def test_a_question_of_an_evaluation_is_found_in_other_letters_and_its_neighbour_is_not(
+    turnmill, data, write, tmp_path
+):
+    asked = [["name the capital of  norway", "Oslo."], ["Name the capital of Sweden.", "Stockholm."]]
+    rows = data("rows.jsonl", *asked)
+    bench = write("bench.jsonl", '{"question": "Name the capital of Norway."}\n')
+    before = sorted(tmp_path.rglob("*"))
+    report = turnmill("decontaminate", rows, "--against", bench, "--json").json
+    assert [(one["row"], one["evaluation_file"]) for one in report["found"]] == [(0, "bench.jsonl")]
+    assert report["per_source"]["rows"] == {
+        "read": 2, "compared": 2, "contaminated": 1, "words": 12, "contaminated_words": 6,
+    }  # fmt: skip
+    assert sorted(tmp_path.rglob("*")) == before

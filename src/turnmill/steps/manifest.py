@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from turnmill.conversation import Json
-from turnmill.errors import StaleError
-from turnmill.files.inventory import FileEntry, read_manifest, verify
+from turnmill.errors import StaleError, shell_word
+from turnmill.files.inventory import MANIFEST, FileEntry, read_manifest, verify
 from turnmill.steps.step import Step
 
 
@@ -46,8 +46,15 @@ def built(folder: Path, step: Step) -> bool:
     """
     if not folder.exists():
         return False
-    verify(folder, whole=False)
-    found = manifest_of(folder).fingerprint
+    remade = f"rm -r {shell_word(folder)}"
+    if not (folder / MANIFEST).exists():
+        raise StaleError(f"{folder} is no whole step: it has no {MANIFEST}", next_step=remade)
+    try:
+        verify(folder, whole=False)
+        found = manifest_of(folder).fingerprint
+    except StaleError as fault:
+        raise StaleError(fault.message, next_step=remade) from fault
     if found != step.fingerprint:
-        raise StaleError(f"{folder} was made by step {found[:12]}…; expected {step.fingerprint[:12]}…")
+        what = f"{folder} was made by step {found[:12]}…; expected {step.fingerprint[:12]}…"
+        raise StaleError(what, next_step=remade)
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Sequence
@@ -13,9 +14,12 @@ from turnmill.errors import StaleError, UsageError, shell_word
 from turnmill.files.disk import beside, writing
 from turnmill.files.inventory import is_published, made_by, read_manifest, verify
 from turnmill.steps.changes import differences, step_folders
-from turnmill.steps.manifest import Manifest
+from turnmill.steps.manifest import Manifest, manifest_of
+from turnmill.steps.step import FOLDER_DIGITS
 
 DAY_S = 86_400
+STEP_FOLDER = re.compile(rf"[^.].*-[0-9a-f]{{{FOLDER_DIGITS}}}")
+"""A step's name and fingerprint."""
 
 
 class Entry(NamedTuple):
@@ -100,13 +104,15 @@ def explain(out: Path, cache: Path) -> list[dict[str, Json]]:
 
 
 def damaged(cache: Path) -> dict[str, str]:
-    """Step folder → what is wrong with it; every file is hashed."""
+    """Step folder → what is wrong with it; every file is hashed, and what lost its manifest counts too."""
+    named = {path for path in cache.iterdir() if path.is_dir() and STEP_FOLDER.fullmatch(path.name)}
     found: dict[str, str] = {}
-    for entry in entries(cache):
+    for folder in sorted(named | {entry.folder for entry in entries(cache)}):
         try:
-            verify(entry.folder)
-        except StaleError as fault:
-            found[str(entry.folder)] = fault.message
+            verify(folder)
+            manifest_of(folder)
+        except (StaleError, UsageError) as fault:
+            found[str(folder)] = fault.message
     return found
 
 

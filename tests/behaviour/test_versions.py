@@ -66,6 +66,28 @@ def test_versions_stand_for_one_output_of_what_compares_rows(compared: Published
     assert digest([found, similar]) == "58e2a7cf806d9c9b"
 
 
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> Published:
+    folder = tmp_path_factory.mktemp("golden-chosen")
+    rows = [chat(f"Number {n}?", " ".join(f"w{n * k % 37}" for k in range(1 + n % 17))) for n in range(24)]
+    for name, part in (("a", rows[:8]), ("b", rows[8:])):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
+    scoring = ["--score.scorer", "ngram", "--select.strategy", "balanced", "--select.rows", "15"]
+    bounds = ["--select.max_perplexity", "0", "--select.min_tokens", "20", "--sources.a.weight", "1"]
+    flags = ["--model", "smollm2", "--workers", "1", "--mix.epochs", "2", "--output", str(folder / "out")]
+    data = [str(folder / f"{name}.jsonl") for name in ("a", "b")]
+    assert run(["prepare", *data, *flags, *scoring, *bounds]) == 0
+    return Published(folder / "out")
+
+
+def test_versions_stand_for_one_choice(chosen: Published) -> None:
+    versions = {step["name"]: step["version"] for step in chosen.manifest["steps"]}
+    assert versions.items() >= CHOOSING.items()
+    scores = [[row["row_id"], row["kind_tokens"], round(row["sum_nll"], 3)] for row in chosen.table("scores")]
+    rows = [[row["source_line"], row["source"]] for side in ("train", "control") for row in chosen.examples(side)]
+    assert digest([scores, rows, left(chosen, "quarantine"), chosen.plan("train")]) == "bfc3570213e95352"
+
+
 def digest(rows: Any) -> str:
     return hashlib.sha256(json.dumps(rows, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
@@ -94,6 +116,8 @@ VERSIONS = {
 
 COMPARING = {"dedup": 4, "decontaminate": 1, "signatures": 1, "pairs": 1, "evaluation": 1}
 """The versions that the locked near-duplicates and contaminated rows belong to."""
+CHOOSING = {"score": 1, "select": 1, "select-rows": 1, "pack": 1}
+"""The versions that the locked scores, choice and mixed plans belong to."""
 COMPARING_STEPS = {
     "signatures": near.SIGNATURES_VERSION, "pairs": near.PAIRS_VERSION, "evaluation": decontaminate.EVALUATION_VERSION,
 }  # fmt: skip

@@ -21,7 +21,6 @@ from turnmill.report.selection import pool_facts
 from turnmill.selection import (
     ALL,
     CODES,
-    FAMILIARITY,
     NOT_SELECTED,
     Groups,
     Scored,
@@ -280,6 +279,3 @@ def _shortfalls(result: ShardResult, options: Select) -> list[str]:
         else f"select: the budget is {lacking:,} {unit} more than there are; all are taken"
         for name, lacking in result.extra["short"].items()
     ]
-
-
-__all__ = ["CODES", "FAMILIARITY", "SelectTask", "Shard", "run_shard", "step_of"]

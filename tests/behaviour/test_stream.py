@@ -140,3 +140,14 @@ def test_batches_without_packing_are_of_about_one_length(folder):
 def test_trained_tokens_are_those_of_the_report(folder):
     total = sum(int(batch["trained_tokens"]) for batch in Loader(PreparedStream(folder, 4), collate_packed))
     assert total == PreparedData(folder).report["trained_tokens"]["total"]
+
+
+def test_a_folder_of_an_earlier_version_says_so(folder, turnmill):
+    manifest = folder / "manifest.json"
+    said = json.loads(manifest.read_text())
+    del said["epochs"]
+    manifest.chmod(0o644)
+    manifest.write_text(json.dumps(said))
+    with pytest.raises(StaleError, match="did not say how its epochs are made"):
+        PreparedStream(folder)
+    assert turnmill("mix", folder).code == 4

@@ -11,7 +11,7 @@ import msgspec
 
 from turnmill import options
 from turnmill.conversation import Checked, Json
-from turnmill.errors import UsageError, shell_word
+from turnmill.errors import StaleError, UsageError, shell_word
 from turnmill.files.canonical import readmit
 from turnmill.files.examples import Examples
 from turnmill.files.inventory import verify
@@ -108,13 +108,26 @@ class PreparedData:
         name = f"{side}/plans/epoch-{epoch:04d}.arrow"
         return map_plan(self.folder / name) if any(entry["path"] == name for entry in self.manifest["files"]) else None
 
+    @property
+    def epochs_recipe(self) -> dict[str, Any]:
+        """What the manifest says of epochs: `{"seed", "pack", "ordered", "mix"}`.
+
+        Raises:
+            StaleError: an earlier version published the folder, and says nothing.
+        """
+        said: dict[str, Any] | None = self.manifest.get("epochs")
+        if said is None:
+            what = f"{self.folder} was prepared by a version that did not say how its epochs are made"
+            raise StaleError(what, next_step=f"turnmill prepare DATA --output {shell_word(self.folder)}")
+        return said
+
     def epochs(self, side: Side = "train") -> Epochs:
         """What every epoch of a side is made of."""
         import numpy as np
 
         from turnmill.tokens.epochs import Epochs
 
-        said = self.manifest["epochs"]
+        said = self.epochs_recipe
         mixed = said["mix"].get(side)
         return Epochs(
             lengths=np.array(self.examples(side).lengths(), dtype=np.int64),

@@ -55,7 +55,7 @@ class PreparedStream:
         if not len(self._examples):
             raise UsageError(f"{self.prepared.folder} holds no rows of {side!r}", next_step="turnmill prepare --help")
         self._side, self._batch_size, self._rank, self._ranks = side, batch_size, rank, ranks
-        self._packed = bool(self.prepared.manifest["epochs"]["pack"]["on"]) if packed is None else packed
+        self._packed = bool(self.prepared.epochs_recipe["pack"]["on"]) if packed is None else packed
         self.epoch = 0
         self.step = 0
         self._items: tuple[int, Items] | None = None

@@ -25,7 +25,7 @@ def of_folder(folder: Path) -> list[Share]:
         StaleError: a file is missing or changed.
     """
     prepared = PreparedData(folder, whole=False)
-    mixed = prepared.manifest["epochs"]["mix"].get("train")
+    mixed = prepared.epochs_recipe["mix"].get("train")
     if mixed is not None:
         return [stored(share) for share in mixed]
     found = prepared.report["per_source"]

@@ -97,6 +97,10 @@ def _placed(writer: Writer, entries: Sequence[Entry], number: int) -> tuple[Orig
     return origin, Owner(places[writer.emitter], writer.emitter_call)
 
 
+JOINED = ("render/texts-joined", "render/systems-joined")
+"""Counts of rows in which one field holds several messages' texts."""
+
+
 class Told(NamedTuple):
     """A row's render, and the passages that it is put together of."""
 
@@ -178,6 +182,8 @@ class Passages:
     ) -> Told | None:
         counts: Counter[str] = Counter()
         written = write(conversation, self._form, None, counts)
+        if any(counts[name] for name in JOINED):
+            return None  # whose each part of a joined text is depends on what the template trims
         kinds = [_kind_of(conversation, entry) for entry in written.entries]
         first = self._first_of(kinds[0], written, kwargs, is_new=recorded is not None)
         said = _Teller(written, kinds, recorded).tell(first)

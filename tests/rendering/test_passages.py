@@ -20,24 +20,27 @@ LONG = (("system", "s"), *SHORT, ("user", "r"), ("answer", "b"), ("user", "x"), 
 CALLED = (("user", "q"), ("call", "Cityone"), ("result", "b"), ("answer", "a"))
 
 
+FORM = Form()
+
+
 class Teller:
     """The passages of one template, each use of which is compared with its own render."""
 
-    def __init__(self, body="{{ message.content }}", before="if true %}{% endif", after="", source=None):
+    def __init__(self, body="{{ message.content }}", before="if true %}{% endif", after="", source=None, form=FORM):
         source = source or CHAT.replace("BODY", body).replace("BEFORE", before).replace("AFTER", after)
-        self.template = Template(source, TRANSFORMERS_TOKENS)
-        self.passages = Passages(self.template, Form())
+        self.template, self.form = Template(source, TRANSFORMERS_TOKENS), form
+        self.passages = Passages(self.template, form)
 
     def learn(self, *shapes):
         for shape in shapes:
             row = conversation(shape)
-            self.passages.learn(row, {}, bare, (found := self.template.tracked(row, Form(), {}), bare(found)))
+            self.passages.learn(row, {}, bare, (found := self.template.tracked(row, self.form, {}), bare(found)))
         return self
 
     def tell(self, *lines):
         """The text; None where a passage is not known."""
         row = conversation(lines)
-        found, told = self.template.tracked(row, Form(), {}), self.passages.render(row, {}, bare)
+        found, told = self.template.tracked(row, self.form, {}), self.passages.render(row, {}, bare)
         assert told is None or is_same((found, bare(found)), told[:2])
         return None if told is None else told.dialog.text
 
@@ -170,3 +173,18 @@ def test_one_wrong_passage_ends_all():
     assert renderer.render(rounds(20)).text.startswith("<|im_start|>user")
     assert renderer.fills.distrusted
     assert renderer.counts["render/replay-distrusted"] == 1
+
+
+SYSTEM_FIRST = """
+{%- if messages[0].role == 'system' %}{% set rest = messages[1:] %}{% set said = messages[0].content %}
+{%- else %}{% set rest = messages %}{% set said = '' %}{% endif %}{{ '<s>' + said.strip() + '</s>' }}
+{%- for message in rest %}{{ '<|im_start|>' + message.role + '\\n' + message.content.strip() + '<|im_end|>\\n' }}
+{%- endfor %}"""
+
+
+def test_a_field_of_several_messages_is_left_to_the_template():
+    """Whose each part is depends on which are empty: an empty first text would make all of it the second's."""
+    joined = (("system", ""), ("system", "s"), *SHORT)
+    teller = Teller(source=SYSTEM_FIRST, form=Form(several_systems=False)).learn(joined, joined, SHORT)
+    assert teller.tell(("system", "one"), ("system", "two"), *SHORT) is None
+    assert teller.tell(*SHORT) is not None

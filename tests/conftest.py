@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 import assets
+from chats import chat
 from turnmill.cli.app import run
 
 settings.register_profile("turnmill", deadline=None)  # machines that run many things at once are slow by turns
@@ -59,6 +60,16 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
         return path
+
+    return call
+
+
+@pytest.fixture
+def chats(write) -> Callable[..., Path]:
+    """Writes a JSON lines file of chats: a list of turns each, or whole records."""
+
+    def call(name: str, *rows: list[str] | dict) -> Path:
+        return write(name, "".join(json.dumps(chat(*row) if isinstance(row, list) else row) + "\n" for row in rows))
 
     return call
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from chats import chat
 from published import Published
 from turnmill.cli.app import run
 
@@ -61,16 +60,6 @@ def prepared_examples(examples_config, tmp_path_factory) -> Published:
     output = tmp_path_factory.mktemp("prepared") / "out"
     assert run(["prepare", str(examples_config), "--output", str(output)]) == 0
     return Published(output)
-
-
-@pytest.fixture
-def chats(write) -> Callable[..., Path]:
-    """Writes a JSON lines file of chats: a list of turns each, or whole records."""
-
-    def call(name: str, *rows: list[str] | dict) -> Path:
-        return write(name, "".join(json.dumps(chat(*row) if isinstance(row, list) else row) + "\n" for row in rows))
-
-    return call
 
 
 @pytest.fixture

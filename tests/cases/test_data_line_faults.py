@@ -31,16 +31,6 @@ LONG = "long " * 200
 
 
 @pytest.fixture
-def data(write) -> Callable[..., Path]:
-    """Writes chats as JSON lines: a list of turns each, or whole records."""
-
-    def call(name: str, *rows: list[str] | dict) -> Path:
-        return write(name, "".join(json.dumps(chat(*row) if isinstance(row, list) else row) + "\n" for row in rows))
-
-    return call
-
-
-@pytest.fixture
 def prepare(turnmill, tmp_path) -> Callable[..., Published]:
     """Prepares in this process and gives what was published."""
 
@@ -101,9 +91,9 @@ def test_examples_are_told_apart_by_their_lengths_and_not_by_the_end():
     assert seen.tolist() == [1, 2, 3, 4, 1, 2, 1, 2]
 
 
-def test_every_answer_of_prepared_data_ends_in_what_a_batch_learns(prepare, data):
+def test_every_answer_of_prepared_data_ends_in_what_a_batch_learns(prepare, chats):
     rows = [[f"What is {n}?", "It is " + "x " * n, "Sure?", "Yes."] for n in range(9)]
-    folder = prepare(data("rows.jsonl", *rows), "--max-tokens", "96").folder
+    folder = prepare(chats("rows.jsonl", *rows), "--max-tokens", "96").folder
     for collate, packed in itertools.product(COLLATES, (True, False)):
         loader = Loader(PreparedStream(folder, 4, packed=packed), partial(collate, pad_id=END))
         assert [label for batch in loader for label in learnt(batch)].count(END) == 18
@@ -116,8 +106,8 @@ WEIGHED["messages"][1]["weight"] = 0
 
 
 @pytest.mark.parametrize("overflow", ["cut", "drop", "continue"])
-def test_whatever_is_left_of_a_long_row_has_something_to_learn(prepare, data, overflow):
-    published = prepare(data("rows.jsonl", *OVERFLOWING, WEIGHED), "--max-tokens", "64", "--fit.overflow", overflow)
+def test_whatever_is_left_of_a_long_row_has_something_to_learn(prepare, chats, overflow):
+    published = prepare(chats("rows.jsonl", *OVERFLOWING, WEIGHED), "--max-tokens", "64", "--fit.overflow", overflow)
     packed = [document for pack in published.packed() for document in documents(pack)]
     assert packed
     assert all(len(ids) <= 64 and labels[-1] == END for ids, labels in packed)
@@ -126,8 +116,8 @@ def test_whatever_is_left_of_a_long_row_has_something_to_learn(prepare, data, ov
     assert sum(published.report["codes"].values()) == 6 - len(kept)
 
 
-def test_the_turns_that_a_cut_takes_are_counted(prepare, data):
-    rows = data("rows.jsonl", ["q1", "a1", LONG, "a2"], ["q1", "a1", "q2", LONG, "q3", "a3"], ["q", "a"])
+def test_the_turns_that_a_cut_takes_are_counted(prepare, chats):
+    rows = chats("rows.jsonl", ["q1", "a1", LONG, "a2"], ["q1", "a1", "q2", LONG, "q3", "a3"], ["q", "a"])
     counts = prepare(rows, "--max-tokens", "64").report["per_source"]["rows"]["counts"]
     assert (counts["fit/cut"], counts["fit/turns-cut"]) == (2, 3)
     assert counts["fit/tokens-cut"] > 400
@@ -135,8 +125,8 @@ def test_the_turns_that_a_cut_takes_are_counted(prepare, data):
 
 @pytest.mark.parametrize("flags", [[], ["--pack.order", "kept"], ["--pack.on", "false"]])
 @pytest.mark.parametrize("count", [1, 6, 7])
-def test_the_last_pack_is_kept_however_little_it_holds(turnmill, data, tmp_path, flags, count):
-    rows = data("rows.jsonl", *[["q", "word " * (3 + 11 * n % 31) + str(n)] for n in range(count)])
+def test_the_last_pack_is_kept_however_little_it_holds(turnmill, chats, tmp_path, flags, count):
+    rows = chats("rows.jsonl", *[["q", "word " * (3 + 11 * n % 31) + str(n)] for n in range(count)])
     shown = turnmill(
         "prepare", rows, "--model", "smollm2", "-o", tmp_path / "out", "--max-tokens", "64", *flags, "--json"
     )
@@ -180,9 +170,9 @@ OTHERWISE = {
 
 
 @pytest.mark.parametrize("what", OTHERWISE)
-def test_nothing_that_changes_the_text_is_answered_from_the_cache(prepare, data, model, what):
+def test_nothing_that_changes_the_text_is_answered_from_the_cache(prepare, chats, model, what):
     template, changed, flags = OTHERWISE[what]
-    rows = data("rows.jsonl", *numbered(5))
+    rows = chats("rows.jsonl", *numbered(5))
     before = prepare(rows, model=model("before", template)).sha256
     other = model("other", **{"template": template, **changed})
     after = prepare(rows, *flags, model=other).sha256
@@ -193,8 +183,8 @@ def test_nothing_that_changes_the_text_is_answered_from_the_cache(prepare, data,
 COMMAND = "from turnmill.cli.app import main; main()"
 
 
-def test_a_new_process_finds_all_that_another_made(data, tmp_path):
-    rows = data("rows.jsonl", *numbered(20))
+def test_a_new_process_finds_all_that_another_made(chats, tmp_path):
+    rows = chats("rows.jsonl", *numbered(20))
 
     def made(output: str, **environment: str) -> dict[str, str]:
         flags = ["--model", "smollm2", "--output", tmp_path / output, "--workers", "1", "--split.fraction", "0.3"]
@@ -227,8 +217,8 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("what", SPOILT)
-def test_a_step_that_is_not_whole_is_named_with_the_line_that_lets_it_go(turnmill, prepare, data, tmp_path, what):
-    rows = data("rows.jsonl", *numbered(5))
+def test_a_step_that_is_not_whole_is_named_with_the_line_that_lets_it_go(turnmill, prepare, chats, tmp_path, what):
+    rows = chats("rows.jsonl", *numbered(5))
     first = prepare(rows).sha256
     (folder,) = (tmp_path / ".out.steps").glob("tokenize-*")
     SPOILT[what](folder)
@@ -244,9 +234,9 @@ REFUSED = ["Do it.", "I'm sorry, but I can't help with that."]
 
 
 @pytest.fixture
-def with_an_empty_source(data) -> list:
+def with_an_empty_source(chats) -> list:
     """Sources of 3 and 4 rows, and between them one of which a filter leaves nothing."""
-    sources = [data("a.jsonl", *numbered(3)), data("empty.jsonl", REFUSED), data("b.jsonl", *numbered(4, 50))]
+    sources = [chats("a.jsonl", *numbered(3)), chats("empty.jsonl", REFUSED), chats("b.jsonl", *numbered(4, 50))]
     return [*sources, "--filter.use", "[refusals]"]
 
 
@@ -270,8 +260,8 @@ def test_the_weight_of_an_emptied_source_goes_to_the_others(prepare, turnmill, w
 
 
 @pytest.mark.parametrize("weights", [(0.2, 0.6, 0.2), (1, 1, 1), (0, 1, 3)])
-def test_another_shuffle_of_a_mix_has_as_many_rows_of_each_source(prepare, data, weights):
-    sources = [data(f"{name}.jsonl", *numbered(3 + n, 50 * n)) for n, name in enumerate("abc")]
+def test_another_shuffle_of_a_mix_has_as_many_rows_of_each_source(prepare, chats, weights):
+    sources = [chats(f"{name}.jsonl", *numbered(3 + n, 50 * n)) for n, name in enumerate("abc")]
     flags = [f"--sources.{name}.weight={weight}" for name, weight in zip("abc", weights, strict=True)]
     found = set()
     for seed in (0, 42):
@@ -286,8 +276,8 @@ def test_another_shuffle_of_a_mix_has_as_many_rows_of_each_source(prepare, data,
 
 @pytest.mark.filterwarnings("ignore:This DataLoader will create")
 @pytest.mark.parametrize(("rows", "ranks", "workers"), [(10, 2, 4), (3, 2, 4), (1, 3, 2)])
-def test_ranks_and_workers_that_outnumber_the_rows_share_them_evenly(prepare, data, rows, ranks, workers):
-    folder = prepare(data("rows.jsonl", *numbered(rows))).folder
+def test_ranks_and_workers_that_outnumber_the_rows_share_them_evenly(prepare, chats, rows, ranks, workers):
+    folder = prepare(chats("rows.jsonl", *numbered(rows))).folder
     streams = [PreparedStream(folder, packed=False, rank=rank, ranks=ranks) for rank in range(ranks)]
     batches = [list(Loader(stream, list, workers=workers, timeout=30)) for stream in streams]
     assert {len(of_rank) for of_rank in batches} == {-(-rows // ranks)}
@@ -306,8 +296,8 @@ def taken(loader: Loader, count: int) -> list[list[str]]:
 
 @pytest.mark.parametrize("flags", [[], MIXED], ids=["plain", "mixed"])
 @pytest.mark.parametrize("packed", [True, False])
-def test_a_stream_that_is_resumed_again_and_again_gives_what_one_run_gives(prepare, data, packed, flags):
-    sources = [data("a.jsonl", *numbered(11)), data("b.jsonl", *numbered(31, 50))]
+def test_a_stream_that_is_resumed_again_and_again_gives_what_one_run_gives(prepare, chats, packed, flags):
+    sources = [chats("a.jsonl", *numbered(11)), chats("b.jsonl", *numbered(31, 50))]
     folder = prepare(*sources, *flags, "--max-tokens", "48").folder
     for stops in ((3, 4, 6), (1, 1, 1, 1), (5, 40, 2), (len(PreparedStream(folder, packed=packed)), 3)):
         one_run = taken(Loader(PreparedStream(folder, packed=packed), list), sum(stops))
@@ -322,8 +312,8 @@ def test_a_stream_that_is_resumed_again_and_again_gives_what_one_run_gives(prepa
 
 
 @pytest.mark.parametrize("place", ["nothing", "data"])
-def test_training_on_what_was_not_prepared_ends_at_once_and_says_what_to_run(data, tmp_path, place):
-    data("data/rows.jsonl", *numbered(3))
+def test_training_on_what_was_not_prepared_ends_at_once_and_says_what_to_run(chats, tmp_path, place):
+    chats("data/rows.jsonl", *numbered(3))
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(UsageError, match="is no prepared folder") as refused:
         PreparedStream(tmp_path / place)
@@ -333,8 +323,8 @@ def test_training_on_what_was_not_prepared_ends_at_once_and_says_what_to_run(dat
 
 @pytest.mark.parametrize("flags", [[], ["--dedup.by", "[]"]], ids=["duplicates leave", "duplicates stay"])
 @pytest.mark.parametrize("seed", ["0", "9"])
-def test_copies_of_a_row_in_several_sources_stand_on_one_side(prepare, data, flags, seed):
-    sources = [data(f"{name}.jsonl", *numbered(150)) for name in "ab"]
+def test_copies_of_a_row_in_several_sources_stand_on_one_side(prepare, chats, flags, seed):
+    sources = [chats(f"{name}.jsonl", *numbered(150)) for name in "ab"]
     published = prepare(*sources, "--split.fraction", "0.4", "--seed", seed, *flags)
     sides = [{row["id"] for row in published.conversations(side)} for side in ("train", "eval")]
     assert min(map(len, sides)) > 20
@@ -343,10 +333,10 @@ def test_copies_of_a_row_in_several_sources_stand_on_one_side(prepare, data, fla
 
 
 def test_a_question_of_an_evaluation_is_found_in_other_letters_and_its_neighbour_is_not(
-    turnmill, data, write, tmp_path
+    turnmill, chats, write, tmp_path
 ):
     asked = [["name the capital of  norway", "Oslo."], ["Name the capital of Sweden.", "Stockholm."]]
-    rows = data("rows.jsonl", *asked)
+    rows = chats("rows.jsonl", *asked)
     bench = write("bench.jsonl", '{"question": "Name the capital of Norway."}\n')
     before = sorted(tmp_path.rglob("*"))
     report = turnmill("decontaminate", rows, "--against", bench, "--json").json

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -186,5 +185,5 @@ def _segments(folder: Path) -> Iterator[pa.Table]:
 
     for path in sorted(folder.glob("*.arrow")):
         content = path.read_bytes()
-        if xxhash.xxh3_128_hexdigest(content) == path.stem and os.path.getsize(path):
+        if xxhash.xxh3_128_hexdigest(content) == path.stem:
             yield pa.ipc.open_file(pa.BufferReader(content)).read_all()

@@ -12,9 +12,7 @@ from tokenizers import Tokenizer
 import assets
 import corpus
 from oracle_rows import Labelled, Ours
-from probes import PROBES, probe_of
-from turnmill.conversation import Checked, Message
-from turnmill.errors import Rejected
+from turnmill.conversation import Message
 from turnmill.models import open_template
 from turnmill.options import Render
 from turnmill.rendering.renderer import Renderer
@@ -47,12 +45,7 @@ def find_harmony(name: str) -> HarmonyFinding:
     ours = Ours(renderer, Tokenizer.from_file(str(assets.gpt_oss_tokenizer() / "tokenizer.json")))
     encoding = _encoding()
     finding = HarmonyFinding(name)
-    for probe in PROBES:
-        row = Checked(probe_of(probe))
-        try:
-            mine = ours.row(row)
-        except Rejected:
-            continue
+    for probe, row, mine in ours.probes():
         finding.compared += 1
         written = harmony.Conversation.from_messages([_message(message) for message in row.messages])
         theirs = encoding.render_conversation_for_training(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
+from probes import PROBES, probe_of
 from turnmill.conversation import Checked
 from turnmill.errors import Rejected
 from turnmill.options import Loss
@@ -52,6 +53,15 @@ class Ours:
         ends, weights = [run.end for run in example.runs], [run.weight for run in example.runs]
         ids = list(map(int, example.input_ids))
         return Labelled(ids, [label != IGNORE for label in labels(ids, ends, weights)])
+
+    def probes(self) -> Iterator[tuple[str, Checked, Labelled]]:
+        """Name, conversation and tokens of every probe that the template can say."""
+        for probe in PROBES:
+            row = Checked(probe_of(probe))
+            try:
+                yield probe, row, self.row(row)
+            except Rejected:
+                continue
 
     def differences(self, ours: Labelled, theirs: Labelled) -> Iterator[Difference]:
         """Where the two differ, in order."""

@@ -12,11 +12,9 @@ from transformers import PreTrainedTokenizerFast
 
 import corpus
 from oracle_rows import Difference, Labelled, Ours
-from probes import PROBES, probe_of
 from tests_support import TRANSFORMERS_TOKENS, pinned_clock
 from tokenizers_of_tests import byte_level
 from turnmill.conversation import Checked
-from turnmill.errors import Rejected
 from turnmill.options import Render
 from turnmill.rendering.form import write
 from turnmill.rendering.renderer import Renderer
@@ -48,12 +46,7 @@ def find_tags(name: str, source: str, tokens: dict[str, str] = TRANSFORMERS_TOKE
     tokenizer.add_special_tokens([*renderer.probe.markers.control, *tokens.values()])
     theirs, ours = PreTrainedTokenizerFast(tokenizer_object=tokenizer), Ours(renderer, tokenizer)
     finding = TagFinding(name)
-    for probe in PROBES:
-        row = Checked(probe_of(probe))
-        try:
-            mine = ours.row(row)
-        except Rejected:
-            continue
+    for probe, row, mine in ours.probes():
         finding.compared += 1
         asked = _asked(theirs, renderer, row, tokens)
         finding.equal += mine == asked

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, pre_tokenizers
 
 from tokenizers_of_tests import MARKERS, byte_level
 from turnmill.tokens import accelerators
-from turnmill.tokens.accelerators import Fastokens, accelerator_of, is_sound
+from turnmill.tokens.accelerators import Fastokens, accelerator_of, is_sound, with_one_pattern
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.words import Words
 
@@ -61,6 +61,12 @@ def test_real_tokenizers_are_read_by_fastokens(fixture, request):
     assert encoded.offsets.tolist() == [list(pair) for pair in found.offsets]
 
 
+def test_a_text_of_bytes_that_the_vocabulary_lacks_is_left_to_the_tokenizer(smollm2_directory):
+    tokenizer = Tokenizer.from_file(str(smollm2_directory / "tokenizer.json"))
+    known, lacking = Fastokens(stored(tokenizer)).encode(["known", "\U000be000"])
+    assert (lacking, known.tolist()) == (None, tokenizer.encode("known", add_special_tokens=False).ids)
+
+
 @pytest.mark.parametrize("nfc", [False, True])
 @given(parts=TEXT)
 def test_fastokens_gives_the_tokenizers_ids(nfc, parts):
@@ -68,5 +74,27 @@ def test_fastokens_gives_the_tokenizers_ids(nfc, parts):
     assert FAST[nfc].encode([text])[0].tolist() == MADE[nfc].encode(text, add_special_tokens=False).ids
 
 
+WITH_DIGITS = st.text(st.sampled_from(" 12a\u0301'stB.\n\t\u0660\u00b2\u2160_"), max_size=30) | st.text(max_size=12)
+
+
+@pytest.mark.parametrize("individual", [True, False])
+@given(text=WITH_DIGITS)
+def test_one_pattern_cuts_like_digits_and_words_do(individual, text):
+    two, one = TWO_CUTS[individual], ONE_CUT[individual]
+    assert one.pre_tokenizer.pre_tokenize_str(text) == two.pre_tokenizer.pre_tokenize_str(text)
+
+
+def digits_and_words(*, individual):
+    tokenizer = byte_level()
+    words = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=individual), words])
+    return tokenizer
+
+
+TWO_CUTS = {individual: digits_and_words(individual=individual) for individual in (True, False)}
+ONE_CUT = {
+    individual: Tokenizer.from_str(json.dumps(with_one_pattern(stored(tokenizer))))
+    for individual, tokenizer in TWO_CUTS.items()
+}
 MADE = {nfc: byte_level(nfc=nfc) for nfc in (False, True)}
 FAST = {nfc: Fastokens(stored(tokenizer)) for nfc, tokenizer in MADE.items()}

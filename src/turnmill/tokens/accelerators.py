@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, Protocol
@@ -12,7 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from turnmill.tokens.words import PROBE_ALPHABET, words_of
+from turnmill.tokens.offsets import steps_of
+from turnmill.tokens.words import BYTE_LEVEL_WORDS, PROBE_ALPHABET, words_of
 
 PROBES = 500
 """Random texts on which a foreign tokenizer must give the same ids."""
@@ -39,13 +41,48 @@ class Fastokens:
     def __init__(self, stored: dict[str, Any]) -> None:
         import fastokens  # type: ignore[import-untyped]  # it has none
 
-        self._tokenizer = fastokens.Tokenizer.from_json_str(json.dumps(stored))
+        self._tokenizer = fastokens.Tokenizer.from_json_str(json.dumps(with_one_pattern(stored)))
 
     def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32] | None]:
-        """The ids of each text, (tokens,): as one buffer, which costs no object a token."""
+        """The ids of each text, (tokens,); None of one that it refuses: of bytes that the vocabulary lacks."""
+        try:
+            return list(self._together(texts))
+        except ValueError:
+            return self._one_by_one(texts)
+
+    def _one_by_one(self, texts: Sequence[str]) -> list[NDArray[np.int32] | None]:
+        found: list[NDArray[np.int32] | None] = [None] * len(texts)
+        for number, text in enumerate(texts):
+            with suppress(ValueError):
+                (found[number],) = self._together([text])
+        return found
+
+    def _together(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
+        """The ids of all as one buffer, which costs no object a token."""
         ids, ends = self._tokenizer.encode_batch_flat(list(texts), add_special_tokens=False)
         flat = np.frombuffer(ids, dtype=np.int32)
         return [flat[start:end] for start, end in pairwise(np.frombuffer(ends, dtype=np.uint64).tolist())]
+
+
+def with_one_pattern(stored: dict[str, Any]) -> dict[str, Any]:
+    """A tokenizer that cuts digits off and words out of the rest, as one that does both by one pattern: ids are equal.
+
+    `fastokens` takes three times as long for the two.
+
+    Args:
+        stored: the tokenizer as its JSON says.
+    """
+    steps = steps_of(stored.get("pre_tokenizer"), "pretokenizers")
+    if [step["type"] for step in steps] != ["Digits", "ByteLevel"] or not steps[1]["use_regex"]:
+        return stored
+    digits = r"\p{N}" if steps[0]["individual_digits"] else r"\p{N}+"
+    # where digits have been cut off, white space before them ends a text: nothing of it is left for a word behind
+    words = BYTE_LEVEL_WORDS.replace(r" ?\p{N}+", digits).replace(r"\s+(?!\S)", r"\s+(?=\p{N})|\s+(?!\S)")
+    split = {"type": "Split", "pattern": {"Regex": words}, "behavior": "Isolated", "invert": False}
+    return {
+        **stored,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, {**steps[1], "use_regex": False}]},
+    }
 
 
 def accelerator_of(tokenizer: Any, stored: dict[str, Any]) -> Accelerator | None:

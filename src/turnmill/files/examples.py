@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnmill.rendered import KINDS, Example, Kind, Run
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BATCH_EXAMPLES = 1000
+MAX_OPENED = 256
+"""Stored batches that are held open to lay examples out."""
 
 
 @cache
@@ -111,6 +114,41 @@ class ExampleWriter:
         self._file.close()
 
 
+class Laid(NamedTuple):
+    """Examples laid end to end."""
+
+    row_ids: list[str]
+    lengths: NDArray[np.int32]
+    """(examples,) tokens of each."""
+    input_ids: NDArray[np.int32]
+    """(tokens,)."""
+    weights: NDArray[np.float32]
+    """(tokens,)."""
+
+
+class Numbers:
+    """A list column of numbers of a stored batch, over the mapped file."""
+
+    def __init__(self, batch: pa.RecordBatch, name: str) -> None:
+        column = batch.column(name)
+        self._ends = column.offsets.to_numpy().tolist()
+        self._values = column.values.to_numpy()
+
+    def __getitem__(self, index: int) -> NDArray[Any]:
+        """The list of one row."""
+        return self._values[self._ends[index] : self._ends[index + 1]]
+
+
+class Columns:
+    """What is laid out of a stored batch, opened once."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.row_ids = batch.column("row_id")
+        self.input_ids, self.run_ends, self.run_weights = (
+            Numbers(batch, name) for name in ("input_ids", "run_ends", "run_weights")
+        )
+
+
 class Examples:
     """The examples of several files, in order, by number."""
 
@@ -118,6 +156,7 @@ class Examples:
         self._files = [_mapped(path) for path in paths]
         self._batches: list[pa.RecordBatch] = [batch for file in self._files for batch in _batches_of(file)]
         self._starts = [0, *accumulate(batch.num_rows for batch in self._batches)]
+        self._columns: dict[int, Columns] = {}
 
     def __len__(self) -> int:
         return int(self._starts[-1])
@@ -140,12 +179,36 @@ class Examples:
 
     def row(self, number: int) -> dict[str, Any]:
         """One example as a dict of the schema's columns; lists are numpy arrays over the mapped file."""
-        from bisect import bisect_right
-
-        place = bisect_right(self._starts, number) - 1
+        place, index = self._place(number)
         batch = self._batches[place]
-        index = number - self._starts[place]
         return {name: _value(batch.column(name)[index]) for name in batch.schema.names}
+
+    def _place(self, number: int) -> tuple[int, int]:
+        """Which batch an example is in, and where."""
+        place = bisect_right(self._starts, number) - 1
+        return place, number - self._starts[place]
+
+    def laid_out(self, numbers: Iterable[int]) -> Laid:
+        """Some examples, at least one, end to end in that order."""
+        import numpy as np
+
+        found = [(self._columns_of(place), index) for place, index in map(self._place, numbers)]
+        ids = [columns.input_ids[index] for columns, index in found]
+        runs = [columns.run_ends[index] for columns, index in found]
+        weights = np.concatenate([columns.run_weights[index] for columns, index in found])
+        return Laid(
+            [columns.row_ids[index].as_py() for columns, index in found],
+            np.array(list(map(len, ids)), dtype=np.int32),
+            np.concatenate(ids),
+            np.repeat(weights, sizes_of(np.concatenate(runs), list(map(len, runs)))),
+        )
+
+    def _columns_of(self, place: int) -> Columns:
+        if place not in self._columns:
+            if len(self._columns) >= MAX_OPENED:
+                self._columns.clear()
+            self._columns[place] = Columns(self._batches[place])
+        return self._columns[place]
 
     def __getitem__(self, number: int) -> Example:
         """One example."""
@@ -183,11 +246,22 @@ def _batches_of(file: mmap.mmap) -> list[pa.RecordBatch]:
 
 def run_sizes(batch: pa.RecordBatch) -> NDArray[np.int64]:
     """(runs of all examples,) tokens of each."""
-    import numpy as np
     import pyarrow.compute as pc
 
     runs = pc.list_value_length(batch.column("run_ends")).to_numpy()
-    ends = batch.column("run_ends").flatten().to_numpy().astype(np.int64)
+    return sizes_of(batch.column("run_ends").flatten().to_numpy(), runs)
+
+
+def sizes_of(run_ends: NDArray[Any], runs: Sequence[int] | NDArray[Any]) -> NDArray[np.int64]:
+    """Tokens of each run.
+
+    Args:
+        run_ends: (runs of all examples,) the token offset behind each in its example.
+        runs: (examples,) how many each has, at least one.
+    """
+    import numpy as np
+
+    ends = run_ends.astype(np.int64)
     first = np.concatenate([[0], np.cumsum(runs)[:-1]]).astype(np.int64)
     sizes = np.diff(np.append(0, ends))
     sizes[first] = ends[first]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from turnmill.files.examples import Examples
-from turnmill.tokens.labels import IGNORE, labels, loss_weights
+from turnmill.files.examples import Examples, Laid
+from turnmill.tokens.labels import IGNORE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,28 +85,50 @@ def write_packed(folder: Path, examples: Examples, packs: Sequence[Sequence[int]
         part = packs[start : start + PACKS_PER_FILE]
         with pq.ParquetWriter(folder / f"part-{number:05d}.parquet", schema, compression="zstd") as writer:
             for rows in _batches(examples, part):
-                writer.write_table(pa.Table.from_pydict({name: rows[name] for name in schema.names}, schema=schema))
+                writer.write_table(pa.Table.from_arrays([rows[name] for name in schema.names], schema=schema))
 
 
-def _batches(examples: Examples, packs: Sequence[Sequence[int]]) -> Iterator[dict[str, list[Any]]]:
+def _batches(examples: Examples, packs: Sequence[Sequence[int]]) -> Iterator[dict[str, pa.Array]]:
+    """The columns of some packs at a time."""
     for start in range(0, len(packs), BATCH_PACKS):
-        rows = [laid_out([examples.row(number) for number in pack]) for pack in packs[start : start + BATCH_PACKS]]
-        yield {name: [row[name] for row in rows] for name in rows[0]}
+        yield _columns(examples, packs[start : start + BATCH_PACKS])
         examples.release()
 
 
-def laid_out(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _columns(examples: Examples, packs: Sequence[Sequence[int]]) -> dict[str, pa.Array]:
+    import numpy as np
+    import pyarrow as pa
+
+    laid = examples.laid_out(chain.from_iterable(packs))
+    documents = np.cumsum([0, *map(len, packs)], dtype=np.int32)
+    tokens = np.append(0, np.cumsum(laid.lengths))[documents].astype(np.int32)
+    ids, weights = laid.input_ids, trained_weights(laid)
+    flat = {"input_ids": ids, "labels": np.where(weights > 0, ids, np.int32(IGNORE)), "loss_weights": weights}
+    columns = {name: pa.ListArray.from_arrays(pa.array(tokens), pa.array(values)) for name, values in flat.items()}
+    for name, each in (("seq_lengths", pa.array(laid.lengths)), ("row_ids", pa.array(laid.row_ids, pa.string()))):
+        columns[name] = pa.ListArray.from_arrays(pa.array(documents), each)
+    return columns
+
+
+def trained_weights(laid: Laid) -> NDArray[np.float32]:
+    """(tokens,) loss weight of each token, the first of each document's 0."""
+    import numpy as np
+
+    weights = laid.weights
+    weights[np.cumsum(laid.lengths) - laid.lengths] = 0.0
+    return weights
+
+
+def laid_out(examples: Examples, numbers: Sequence[int]) -> dict[str, Any]:
     """Stored examples end to end: the columns of a packed row, the first label of each ignored."""
     import numpy as np
 
-    marked = [labels(row["input_ids"], row["run_ends"], row["run_weights"]) for row in documents]
-    weights = [loss_weights(row["run_ends"], row["run_weights"]).copy() for row in documents]
-    for document, weight in zip(marked, weights, strict=True):
-        document[:1], weight[:1] = IGNORE, 0.0
+    laid = examples.laid_out(numbers)
+    weights = trained_weights(laid)
     return {
-        "input_ids": np.concatenate([row["input_ids"] for row in documents]),
-        "labels": np.concatenate(marked),
-        "seq_lengths": np.array([len(row["input_ids"]) for row in documents], dtype=np.int32),
-        "row_ids": [row["row_id"] for row in documents],
-        "loss_weights": np.concatenate(weights),
+        "input_ids": laid.input_ids,
+        "labels": np.where(weights > 0, laid.input_ids, np.int32(IGNORE)),
+        "seq_lengths": laid.lengths,
+        "row_ids": laid.row_ids,
+        "loss_weights": weights,
     }

@@ -74,4 +74,4 @@ def item_of(examples: Any, numbers: list[int]) -> Item:
             "row_ids": [],
             "loss_weights": np.zeros(1, np.float32),
         }
-    return laid_out([examples.row(number) for number in numbers])
+    return laid_out(examples, numbers)

@@ -26,9 +26,13 @@ def offsets_of(tokenizer) -> ByteOffsets:
 def test_every_token_has_its_place(nfc, parts):
     tokenizer, text = TOKENIZERS[nfc], "".join(parts)
     found = tokenizer.encode(text, add_special_tokens=False)
-    got = offsets_of(tokenizer).of(text, found.ids)
+    got = offsets_of(tokenizer).placed(text, found.ids)
     if got is not None:
-        assert got.tolist() == [list(pair) for pair in found.offsets]
+        assert got.offsets.tolist() == [list(pair) for pair in found.offsets]
+        for place in range(1, len(text) + 1):
+            crossed = any(start < place < end for start, end in found.offsets)
+            before = sum(end <= place for _, end in found.offsets)
+            assert got.tokens_before([place]) == (None if crossed else [before])
     else:
         assert nfc or not text
 

@@ -132,11 +132,12 @@ class Numbers:
     def __init__(self, batch: pa.RecordBatch, name: str) -> None:
         column = batch.column(name)
         self._ends = column.offsets.to_numpy().tolist()
-        self._values = column.values.to_numpy()
+        self._values: NDArray[Any] = column.values.to_numpy()
 
     def __getitem__(self, index: int) -> NDArray[Any]:
         """The list of one row."""
-        return self._values[self._ends[index] : self._ends[index + 1]]
+        found: NDArray[Any] = self._values[self._ends[index] : self._ends[index + 1]]
+        return found
 
 
 class Columns:

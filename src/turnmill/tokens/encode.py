@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby, pairwise
 from operator import itemgetter
@@ -21,6 +20,7 @@ from xxhash import xxh3_64_intdigest
 from turnmill.errors import Rejected
 from turnmill.rendered import Span
 from turnmill.tokens.accelerators import Accelerator, accelerator_of
+from turnmill.tokens.encoded import Encoded
 from turnmill.tokens.offsets import ByteOffsets, is_byte_level
 
 CONFIRM_EVERY = 256
@@ -30,16 +30,6 @@ ANCHOR = "\ue000turnmill\ue000"
 """A token of our own that stands before a segment and is taken off: what follows it is encoded as inside a text.
 
 No vocabulary has it, so no text may: `segments` and `pieces` refuse one, and `whole` is not asked for one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """Token ids of one text."""
-
-    ids: NDArray[np.int32]
-    """(tokens,)."""
-    offsets: NDArray[np.int64]
-    """(tokens, 2): the characters [start, end) of each token."""
 
 
 class Encoder:
@@ -100,8 +90,7 @@ class Encoder:
         return [self._placed(self._bytes, text, ids) for text, ids in zip(texts, found, strict=True)]
 
     def _placed(self, places: ByteOffsets, text: str, ids: NDArray[np.int32]) -> Encoded:
-        offsets = places.of(text, ids)
-        return Encoded(ids, offsets) if offsets is not None else _encoded(self._asked(text), 0, 0)
+        return places.placed(text, ids) or _encoded(self._asked(text), 0, 0)
 
     def _ids(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """The ids of each text, (tokens,): the fast way where that knows them, else from the tokenizer itself."""

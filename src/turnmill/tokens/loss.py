@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from turnmill.conversation import Conversation
-from turnmill.rendered import TRAINED_KINDS, Loss, Span
+from turnmill.rendered import TRAINED_KINDS, Kind, Loss, Span
 
 Why = Literal["trained", "weight-zero", "not-last", "reasoning-off", "cut", "context", "role", "quoted"]
 """Why a message does or does not train; a row that was rejected says `rejected:CODE` instead."""
+
+MAY_TRAIN: frozenset[Kind] = TRAINED_KINDS | {"result"}
 
 
 class Policy:
@@ -34,6 +36,10 @@ class Policy:
     def turn(self, span: Span) -> int:
         """The turn a span belongs to, -1 for none."""
         return self._turn_of.get(span.message, -1)
+
+    def weights(self, spans: Sequence[Span]) -> list[float]:
+        """Each span's weight before turns are scaled; 0 = it does not train."""
+        return [self.weight(span) if span.kind in MAY_TRAIN else 0.0 for span in spans]
 
     def weight(self, span: Span) -> float:
         """The span's weight before turns are scaled; 0 = it does not train."""

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from turnmill.tokens.encoded import ByteEncoded, Encoded
+
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 
 
@@ -25,30 +27,22 @@ class ByteOffsets:
 
     def __init__(self, stored: dict[str, Any], vocabulary: dict[str, int]) -> None:
         self._forms = [step["type"] for step in steps_of(stored["normalizer"], "normalizers")]
-        lengths = np.zeros(max(vocabulary.values()) + 1, dtype=np.int64)
+        lengths = np.zeros(max(vocabulary.values()) + 1, dtype=np.int32)
         for token, number in vocabulary.items():
             lengths[number] = len(token)
         for token in stored["added_tokens"]:
             lengths[token["id"]] = len(token["content"].encode("utf-8"))
         self._lengths = lengths
 
-    def of(self, text: str, ids: NDArray[np.int32]) -> NDArray[np.int64] | None:
-        """(tokens, 2): the characters [start, end) of each token; None where the tokenizer changed the text.
-
-        A token that holds some bytes of a character has the whole character as its place.
-        """
+    def placed(self, text: str, ids: NDArray[np.int32]) -> Encoded | None:
+        """The text with the place of each token; None where the tokenizer changed the text."""
         if not text.isascii() and not all(unicodedata.is_normalized(form, text) for form in self._forms):
             return None
-        lengths = self._lengths[ids]
-        ends = np.cumsum(lengths)
+        ends = np.cumsum(self._lengths[ids], dtype=np.int32)
         encoded = text.encode("utf-8")
         if not len(ids) or ends[-1] != len(encoded):
             return None
-        starts = ends - lengths
-        if len(encoded) != len(text):
-            character = np.cumsum((np.frombuffer(encoded, dtype=np.uint8) & 0xC0) != 0x80, dtype=np.int32) - 1
-            starts, ends = character[starts].astype(np.int64), character[ends - 1].astype(np.int64) + 1
-        return np.stack((starts, ends)).T  # each of the two in a row of memory
+        return ByteEncoded(ids, encoded, ends, len(text))
 
 
 def steps_of(stage: dict[str, Any] | None, name: str) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import eq, lt
 from typing import NamedTuple
 
 import numpy as np
@@ -42,9 +43,35 @@ def labelled(spans: Sequence[Span], weights: Sequence[float], policy: Policy, of
         policy: the row's loss: turns and their scales.
         offsets: (tokens, 2): the characters [start, end) of each token.
     """
+    return _labelled(spans, weights, policy, _stretches(spans, offsets))
+
+
+def labelled_between(spans: Sequence[Span], weights: Sequence[float], policy: Policy, ends: Sequence[int]) -> Labelled:
+    """As `labelled`, of a text in which no token lies across an edge.
+
+    Args:
+        spans: of the text, disjoint, ordered, covering.
+        weights: of each span, before turns are scaled.
+        policy: the row's loss: turns and their scales.
+        ends: (spans,) the token behind each span.
+    """
+    says = [(span.message, span.kind, weight) for span, weight in zip(spans, weights, strict=True)]
+    is_plain = not policy.scales_turns and all(map(lt, [0, *ends], ends)) and not any(map(eq, says, says[1:]))
+    if not is_plain:
+        stretches = [(end, low, low) for low, (first, end) in enumerate(pairwise([0, *ends])) if first < end]
+        return _labelled(spans, weights, policy, stretches)
+    trained = [(end, policy.turn(span)) for span, end, weight in zip(spans, ends, weights, strict=True) if weight > 0]
+    if not trained:
+        return Labelled([], [], 0)
+    return Labelled([Run(end, *said) for end, said in zip(ends, says, strict=True)], _last_of_turns(trained), 0)
+
+
+def _labelled(
+    spans: Sequence[Span], weights: Sequence[float], policy: Policy, stretches: Iterable[_Stretch]
+) -> Labelled:
     weighed: list[_Weighed] = []
     straddling = start = 0
-    for end, low, high in _stretches(spans, offsets):
+    for end, low, high in stretches:
         weight = weights[low]
         if low != high:
             inside = weights[low : high + 1]
@@ -112,10 +139,15 @@ def _tokens_of_turns(weighed: Sequence[_Weighed]) -> Counter[int]:
 
 
 def _turn_ends(weighed: Sequence[_Weighed]) -> list[int]:
+    return _last_of_turns([(end, turn) for _, end, _, turn, weight in weighed if weight > 0])
+
+
+def _last_of_turns(trained: Iterable[tuple[int, int]]) -> list[int]:
+    """Where the last of each turn's trained tokens ends: of (token behind, turn or -1 for none) pairs, in order."""
     ends: list[int] = []
     previous = -1
-    for _, end, _, turn, weight in weighed:
-        if weight > 0 and turn >= 0:
+    for end, turn in trained:
+        if turn >= 0:
             if turn == previous:
                 ends.pop()
             ends.append(end)

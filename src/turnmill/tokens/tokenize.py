@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from turnmill.conversation import Conversation
 from turnmill.errors import Rejected
 from turnmill.rendered import Example, Loss, Rendered
-from turnmill.tokens.encode import ANCHOR, Encoded, Encoder
+from turnmill.tokens.encode import ANCHOR, Encoder
+from turnmill.tokens.encoded import Encoded
 from turnmill.tokens.loss import Policy
-from turnmill.tokens.runs import labelled
+from turnmill.tokens.runs import Labelled, labelled, labelled_between
 
 
 class Row(NamedTuple):
@@ -53,14 +54,13 @@ class Tokenizing:
     def offsets(self, conversation: Conversation, rendered: Rendered, loss: Loss) -> NDArray[np.int64]:
         """(tokens, 2): the characters [start, end) of each token of the row's example, before it is cut."""
         policy = Policy(conversation, loss)
-        weights = [policy.weight(span) for span in rendered.spans]
-        return self._bordered(conversation, rendered, policy, weights, None).offsets
+        starts = _trained_starts(rendered, policy, policy.weights(rendered.spans))
+        return self._bordered(conversation, rendered, starts, None).offsets
 
     def _example(self, row: Row, encoded: Encoded | None) -> Example:
         conversation, rendered, policy = row.conversation, row.rendered, Policy(row.conversation, row.loss)
-        weights = [policy.weight(span) for span in rendered.spans]
-        encoded = self._bordered(conversation, rendered, policy, weights, encoded)
-        found = labelled(rendered.spans, weights, policy, encoded.offsets)
+        weights = policy.weights(rendered.spans)
+        encoded, found = self._labelled(conversation, rendered, policy, weights, encoded)
         if found.straddling:
             self.counts["tokenize/straddling"] += found.straddling
         if not found.runs:
@@ -77,16 +77,31 @@ class Tokenizing:
             turn_ends=found.turn_ends,
         )
 
-    def _bordered(
+    def _labelled(
         self,
         conversation: Conversation,
         rendered: Rendered,
         policy: Policy,
         weights: Sequence[float],
         encoded: Encoded | None,
+    ) -> tuple[Encoded, Labelled]:
+        """The ids and their runs: where every edge stands between two tokens, the edges alone are looked for."""
+        spans, starts = rendered.spans, _trained_starts(rendered, policy, weights)
+        if encoded is not None:
+            edges = encoded.tokens_before([span.end for span in spans] + starts)
+            if edges is not None:
+                return encoded, labelled_between(spans, weights, policy, edges[: len(spans)])
+        encoded = self._bordered(conversation, rendered, starts, encoded)
+        return encoded, labelled(spans, weights, policy, encoded.offsets)
+
+    def _bordered(
+        self,
+        conversation: Conversation,
+        rendered: Rendered,
+        starts: Sequence[int],
+        encoded: Encoded | None,
     ) -> Encoded:
         """The ids, with a border at each trained turn's start that a token would otherwise lie across."""
-        starts = _trained_starts(rendered, policy, weights)
         if encoded is None and conversation.is_raw_text:
             return self.encoder.pieces(rendered.text, rendered.spans, rendered.control_hits)
         if encoded is None:

@@ -56,7 +56,7 @@ def test_a_cut_is_the_segments_of_the_text(encoder, parts, data):
     tokens = [pair for pair in whole.offsets.tolist() if text[slice(*pair)] in CONTROL]
     free = [place for place in range(len(text) + 1) if not any(start < place < end for start, end in tokens)]
     borders = sorted(data.draw(st.lists(st.sampled_from(free), unique=True, max_size=4)))
-    cut, want = encoder.cut(text, whole, borders), encoder.segments(text, borders, ())
+    (cut,), want = encoder.cut([(text, whole, borders)]), encoder.segments(text, borders, ())
     assert (cut.ids.tolist(), cut.offsets.tolist()) == (want.ids.tolist(), want.offsets.tolist())
 
 

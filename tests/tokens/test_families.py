@@ -112,7 +112,8 @@ def test_a_border_parts_a_text_into_two_that_read_on(family, control, encoders):
             assert parted == parts[0] + parts[1], (encoder.way, text)
             whole = encoder.whole([text])[0]
             crossed = encoder.crossed(whole, [border])
-            assert encoder.cut(text, whole, crossed).ids.tolist() == (parted if crossed else whole.ids.tolist())
+            (cut,) = encoder.cut([(text, whole, crossed)])
+            assert cut.ids.tolist() == (parted if crossed else whole.ids.tolist())
 
 
 def test_escaped_control_tokens_are_read_as_their_letters(family, encoders):

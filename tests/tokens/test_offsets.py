@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from tokenizers_of_tests import MARKERS, byte_level, word_piece_like
 from turnmill.models import open_model
 from turnmill.options import Model
 from turnmill.tokens.encode import Encoder
+from turnmill.tokens.encoded import Encoded
 from turnmill.tokens.offsets import ByteOffsets, is_byte_level
 
 TEXT = st.lists(
@@ -22,21 +24,25 @@ def offsets_of(tokenizer) -> ByteOffsets:
 
 
 @pytest.mark.parametrize("nfc", [False, True])
-@given(parts=TEXT)
-def test_every_token_has_its_place(nfc, parts):
+@given(parts=TEXT, data=st.data())
+def test_every_token_has_its_place(nfc, parts, data):
     tokenizer, text = TOKENIZERS[nfc], "".join(parts)
+    draws = data.draw(st.sets(st.integers(1, max(1, len(text)))))
     found = tokenizer.encode(text, add_special_tokens=False)
-    got = offsets_of(tokenizer).placed(text, found.ids)
+    got = offsets_of(tokenizer).placed(text, np.array(found.ids, dtype=np.int32))
     if got is not None:
         assert got.offsets.tolist() == [list(pair) for pair in found.offsets]
-        for place in range(1, len(text) + 1):
-            crossed = any(start < place < end for start, end in found.offsets)
-            before = sum(end <= place for _, end in found.offsets)
-            assert got.tokens_before([place]) == (None if crossed else [before])
+        ends, asked = (
+            sorted(place for place in {*draws, len(text)} if 0 < place <= len(text)),
+            Encoded(got.ids, got.offsets),
+        )
+        assert got.edges(ends) == asked.edges(ends)
+        assert got.crossed(ends, NONE_WHOLE) == asked.crossed(ends, NONE_WHOLE)
     else:
         assert nfc or not text
 
 
+NONE_WHOLE = np.zeros(10_000, dtype=np.bool_)
 TOKENIZERS = {nfc: byte_level(nfc=nfc) for nfc in (False, True)}
 ENCODERS = {nfc: Encoder(tokenizer, MARKERS, accelerate=True) for nfc, tokenizer in TOKENIZERS.items()}
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from xxhash import xxh3_64_intdigest
 from turnmill.errors import Rejected
 from turnmill.rendered import Span
 from turnmill.tokens.accelerators import Accelerator, accelerator_of
-from turnmill.tokens.encoded import Encoded
+from turnmill.tokens.encoded import ByteEncoded, Encoded
 from turnmill.tokens.offsets import ByteOffsets, is_byte_level
 
 CONFIRM_EVERY = 256
@@ -151,49 +151,75 @@ class Encoder:
 
     def crossed(self, encoded: Encoded, borders: Sequence[int]) -> list[int]:
         """Those of the borders that a token lies across; a control token is never cut, so where one lies is none."""
-        reached = _reached(encoded.offsets, borders)
-        if not np.any(reached > borders):
-            return []
-        reached = _reached(encoded.offsets[~self._is_whole[encoded.ids]], borders)
-        return [border for border, end in zip(borders, reached.tolist(), strict=True) if border < end]
+        return encoded.crossed(borders, self._is_whole) if borders else []
 
-    def cut(self, text: str, encoded: Encoded, borders: Sequence[int]) -> Encoded:
-        """The same ids but with borders, in order: only the stretches between control tokens that hold them are anew.
+    def cut(self, rows: Sequence[tuple[str, Encoded, Sequence[int]]]) -> list[Encoded]:
+        """The same ids but with borders: only the stretches between control tokens that hold them are anew.
 
-        The borders are of those that `crossed` gives. A control token is found before anything else is done to a text,
-        so nothing beyond it hangs on the stretch. (Of other added tokens, as white space is in Gemma 3, one hangs on
-        where the one before it ends.)
+        A control token is found before anything else is done to a text, so nothing beyond it hangs on the stretch. (Of
+        other added tokens, as white space is in Gemma 3, one hangs on where the one before it ends.)
+
+        Args:
+            rows: text, its ids, and the borders in order, of those that `crossed` gives.
         """
+        parted = [list(self._parted(*row)) for row in rows]
+        asked = [(text, part) for (text, _, _), parts in zip(rows, parted, strict=True) for part in parts]
+        anew = iter(self._segments([(text[part.start : part.end], part.start) for text, part in asked if part.is_anew]))
+        return [
+            self._rejoined(text, encoded, [next(anew) if part.is_anew else _kept(encoded, part) for part in parts])
+            for (text, encoded, _), parts in zip(rows, parted, strict=True)
+        ]
+
+    def _parted(self, text: str, encoded: Encoded, borders: Sequence[int]) -> Iterator[Part]:
+        """The tokens that stay, and between them the characters that are encoded anew, border by border."""
         whole = np.flatnonzero(self._is_whole[encoded.ids])
         stretches = np.searchsorted(encoded.offsets[whole, 1], borders, side="right")
-        parts: list[Encoded] = []
         done = 0
         for stretch, inside in groupby(zip(stretches.tolist(), borders, strict=True), key=itemgetter(0)):
             first = int(whole[stretch - 1]) + 1 if stretch else 0
             last = int(whole[stretch]) if stretch < len(whole) else len(encoded.ids)
             start = int(encoded.offsets[first - 1, 1]) if first else 0
             end = int(encoded.offsets[last, 0]) if last < len(encoded.ids) else len(text)
-            parts.append(Encoded(encoded.ids[done:first], encoded.offsets[done:first]))
+            yield Part(done, first)
             edges = [start, *(border for _, border in inside), end]
-            parts += [self._segment(text[low:high], low) for low, high in pairwise(edges)]
+            yield from (Part(low, high, is_anew=True) for low, high in pairwise(edges))
             done = last
-        parts.append(Encoded(encoded.ids[done:], encoded.offsets[done:]))
+        yield Part(done, len(encoded.ids))
+
+    def _rejoined(self, text: str, encoded: Encoded, parts: Sequence[Encoded]) -> Encoded:
+        if self._bytes is not None and isinstance(encoded, ByteEncoded):
+            placed = self._bytes.placed(text, np.concatenate([part.ids for part in parts]))
+            if placed is not None:
+                return placed
         return _joined(parts)
+
+    def _segments(self, texts: Sequence[tuple[str, int]]) -> list[Encoded]:
+        """Each text that begins at a character of a longer one."""
+        if self._fast is None:
+            return [self._segment(text, start) for text, start in texts]
+        found = self.whole([text for text, _ in texts])
+        return [one.moved(start) for one, (_, start) in zip(found, texts, strict=True)]
 
     def _segment(self, text: str, start: int, *, is_plain: bool = False) -> Encoded:
         if self._fast is not None and not is_plain:
-            (found,) = self.whole([text])
-            return Encoded(found.ids, found.offsets + start)
+            (found,) = self._segments([(text, start)])
+            return found
         tokenizer = self._plain if is_plain else self._main
         if start == 0:
             return _encoded(tokenizer.encode(text, add_special_tokens=False), 0, 0)
         return _encoded(tokenizer.encode(ANCHOR + text, add_special_tokens=False), 1, start - len(ANCHOR))
 
 
-def _reached(offsets: NDArray[np.int64], borders: Sequence[int]) -> NDArray[np.int64]:
-    """How far the tokens that begin before each border reach."""
-    begun = np.searchsorted(offsets[:, 0], borders)
-    return np.concatenate(([0], np.maximum.accumulate(offsets[:, 1])))[begun]
+class Part(NamedTuple):
+    """Tokens [start, end) that stay, or characters that are encoded anew."""
+
+    start: int
+    end: int
+    is_anew: bool = False
+
+
+def _kept(encoded: Encoded, part: Part) -> Encoded:
+    return Encoded(encoded.ids[part.start : part.end], encoded.offsets[part.start : part.end])
 
 
 def _joined(parts: Sequence[Encoded]) -> Encoded:

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class Edges(NamedTuple):
+    """Where the spans of a text end among its tokens."""
+
+    begun: list[int]
+    """(spans,) tokens that begin before the end of each; of the last, all."""
+    across: list[tuple[int, int]]
+    """Tokens that lie across an edge, in order, and the last span that each reaches into."""
 
 
 class Encoded:
@@ -31,9 +41,44 @@ class Encoded:
     def _located(self) -> NDArray[np.int64]:
         raise NotImplementedError
 
-    def tokens_before(self, places: Sequence[int]) -> list[int] | None:
-        """How many tokens end at or before each character; None where a token lies across one, or it is not known."""
-        return None
+    def moved(self, start: int) -> Encoded:
+        """The same tokens where their text begins at a character of a longer one."""
+        return Encoded(self.ids, self.offsets + start)
+
+    def edges(self, ends: Sequence[int]) -> Edges:
+        """Where spans end.
+
+        Args:
+            ends: the character behind each span; they are disjoint, ordered and cover the text.
+        """
+        starts, reached = self.offsets[:, 0], np.maximum(self.offsets[:, 1] - 1, self.offsets[:, 0])
+        bounds = np.array(ends)
+        bounds[-1] = max(bounds[-1], int(reached.max(initial=0)) + 1)
+        begun = np.searchsorted(starts, bounds)
+        across = np.flatnonzero(reached >= np.repeat(bounds, np.diff(begun, prepend=0)))
+        return _edges(begun, across, np.searchsorted(bounds, reached[across], side="right"))
+
+    def crossed(self, borders: Sequence[int], is_whole: NDArray[np.bool_]) -> list[int]:
+        """Those of the borders that a token lies across, in order.
+
+        Args:
+            borders: characters, in order.
+            is_whole: by id, whether a token is never cut, so that no border is where one lies.
+        """
+        if not np.any(_reached(self.offsets, borders) > borders):
+            return []
+        reached = _reached(self.offsets[~is_whole[self.ids]], borders)
+        return [border for border, end in zip(borders, reached.tolist(), strict=True) if border < end]
+
+
+def _edges(begun: NDArray[np.int64], across: NDArray[np.int64], highs: NDArray[np.int64]) -> Edges:
+    return Edges(begun.tolist(), list(zip(across.tolist(), highs.tolist(), strict=True)))
+
+
+def _reached(offsets: NDArray[np.int64], borders: Sequence[int]) -> NDArray[np.int64]:
+    """How far the tokens that begin before each border reach."""
+    begun = np.searchsorted(offsets[:, 0], borders)
+    return np.concatenate(([0], np.maximum.accumulate(offsets[:, 1])))[begun]
 
 
 class ByteEncoded(Encoded):
@@ -66,14 +111,27 @@ class ByteEncoded(Encoded):
         begins: NDArray[np.bool_] = (np.frombuffer(self._text, dtype=np.uint8) & 0xC0) != 0x80
         return begins
 
-    def tokens_before(self, places: Sequence[int]) -> list[int] | None:
-        """How many tokens end at or before each character; None where a token lies across one."""
+    def edges(self, ends: Sequence[int]) -> Edges:
+        """Where spans end: tokens lie one behind the other, so only the first that reaches an end can lie across it."""
+        bounds = self._bytes_before(ends)
+        last = np.searchsorted(self._ends, bounds)
+        is_across = self._ends[last] > bounds
+        if not is_across.any():
+            return Edges((last + 1).tolist(), [])
+        across = np.unique(last[is_across])
+        return _edges(last + 1, across, np.searchsorted(bounds, self._ends[across] - 1, side="right"))
+
+    def crossed(self, borders: Sequence[int], is_whole: NDArray[np.bool_]) -> list[int]:
+        """Those of the borders that a token lies across, in order."""
+        bounds = self._bytes_before(borders)
+        last = np.searchsorted(self._ends, bounds)
+        is_crossed = (bounds > 0) & (self._ends[last] > bounds) & ~is_whole[self.ids[last]]
+        return [border for border, crossed in zip(borders, is_crossed.tolist(), strict=True) if crossed]
+
+    def _bytes_before(self, places: Sequence[int]) -> NDArray[np.int32]:
+        """(places,) the byte at which each character begins."""
         bounds = np.array(places, dtype=np.int32)
-        if len(self._text) != self._characters:
-            begins = np.flatnonzero(self._begins_character()).astype(np.int32)
-            bounds = np.append(begins, np.int32(len(self._text)))[bounds]
-        before = np.searchsorted(self._ends, bounds)
-        if not len(self._ends) or not np.array_equal(self._ends[before], bounds):
-            return None
-        after: list[int] = (before + 1).tolist()
-        return after
+        if len(self._text) == self._characters:
+            return bounds
+        begins = np.flatnonzero(self._begins_character()).astype(np.int32)
+        return np.append(begins, np.int32(len(self._text)))[bounds]

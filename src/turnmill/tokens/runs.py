@@ -8,10 +8,8 @@ from itertools import pairwise
 from operator import eq, lt
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from turnmill.rendered import Kind, Run, Span
+from turnmill.tokens.encoded import Edges
 from turnmill.tokens.loss import Policy
 
 
@@ -34,36 +32,24 @@ _Weighed = tuple[int, int, int, int, float]
 """Tokens [start, end) of one span and turn (-1 for none), and their weight before turns are scaled."""
 
 
-def labelled(spans: Sequence[Span], weights: Sequence[float], policy: Policy, offsets: NDArray[np.int64]) -> Labelled:
+def labelled(spans: Sequence[Span], weights: Sequence[float], policy: Policy, edges: Edges) -> Labelled:
     """The runs of a text, every token weighing as the least of the spans it lies in.
 
     Args:
         spans: of the text, disjoint, ordered, covering.
         weights: of each span, before turns are scaled.
         policy: the row's loss: turns and their scales.
-        offsets: (tokens, 2): the characters [start, end) of each token.
-    """
-    return _labelled(spans, weights, policy, _stretches(spans, offsets))
-
-
-def labelled_between(spans: Sequence[Span], weights: Sequence[float], policy: Policy, ends: Sequence[int]) -> Labelled:
-    """As `labelled`, of a text in which no token lies across an edge.
-
-    Args:
-        spans: of the text, disjoint, ordered, covering.
-        weights: of each span, before turns are scaled.
-        policy: the row's loss: turns and their scales.
-        ends: (spans,) the token behind each span.
+        edges: where the spans end among the text's tokens.
     """
     says = [(span.message, span.kind, weight) for span, weight in zip(spans, weights, strict=True)]
-    is_plain = not policy.scales_turns and all(map(lt, [0, *ends], ends)) and not any(map(eq, says, says[1:]))
-    if not is_plain:
-        stretches = [(end, low, low) for low, (first, end) in enumerate(pairwise([0, *ends])) if first < end]
-        return _labelled(spans, weights, policy, stretches)
-    trained = [(end, policy.turn(span)) for span, end, weight in zip(spans, ends, weights, strict=True) if weight > 0]
+    begun = edges.begun
+    is_plain = not edges.across and all(map(lt, [0, *begun], begun)) and not any(map(eq, says, says[1:]))
+    if policy.scales_turns or not is_plain:
+        return _labelled(spans, weights, policy, _split([0, *begun], edges.across))
+    trained = [(end, policy.turn(span)) for span, end, weight in zip(spans, begun, weights, strict=True) if weight > 0]
     if not trained:
         return Labelled([], [], 0)
-    return Labelled([Run(end, *said) for end, said in zip(ends, says, strict=True)], _last_of_turns(trained), 0)
+    return Labelled([Run(end, *said) for end, said in zip(begun, says, strict=True)], _last_of_turns(trained), 0)
 
 
 def _labelled(
@@ -85,21 +71,8 @@ def _labelled(
     return Labelled(_runs(spans, policy, weighed), _turn_ends(weighed), straddling)
 
 
-def _stretches(spans: Sequence[Span], offsets: NDArray[np.int64]) -> Iterable[_Stretch]:
-    """All tokens in order; a token that lies across an edge is a stretch of its own."""
-    starts, reached = offsets[:, 0], np.maximum(offsets[:, 1] - 1, offsets[:, 0])
-    ends = np.array([span.end for span in spans])
-    ends[-1] = max(ends[-1], int(reached.max(initial=0)) + 1)
-    edges = [0, *np.searchsorted(starts, ends).tolist()]  # the first token that begins in each span, and behind all
-    across = np.flatnonzero(reached >= np.repeat(ends, np.diff(edges)))
-    if not len(across):
-        return [(end, low, low) for low, (first, end) in enumerate(pairwise(edges)) if first < end]
-    highs = np.searchsorted(ends, reached[across], side="right")
-    return _split(edges, list(zip(across.tolist(), highs.tolist(), strict=True)))
-
-
 def _split(edges: Sequence[int], across: Sequence[tuple[int, int]]) -> Iterator[_Stretch]:
-    """The stretches where tokens lie across edges: (token, the last span it reaches into), in order."""
+    """All tokens in order; one that lies across edges (with the last span it reaches into) is a stretch of its own."""
     waiting = iter([*across, (edges[-1], 0)])
     token, high = next(waiting)
     for low, (first, end) in enumerate(pairwise(edges)):

@@ -14,7 +14,7 @@ from turnmill.rendered import Example, Loss, Rendered
 from turnmill.tokens.encode import ANCHOR, Encoder
 from turnmill.tokens.encoded import Encoded
 from turnmill.tokens.loss import Policy
-from turnmill.tokens.runs import Labelled, labelled, labelled_between
+from turnmill.tokens.runs import labelled
 
 
 class Row(NamedTuple):
@@ -40,36 +40,80 @@ class Tokenizing:
 
     def examples(self, rows: Sequence[Row]) -> list[Example | Rejected]:
         """One example, or the rejection, a row; nothing is cut yet."""
-        texts = [row.rendered.text for row in rows if _is_encoded_whole(row.conversation, row.rendered)]
-        whole = iter(self.encoder.whole(texts))
+        asked = [_asked(row) for row in rows]
         found: list[Example | Rejected] = []
-        for row in rows:
-            encoded = next(whole) if _is_encoded_whole(row.conversation, row.rendered) else None
+        for one, encoded in zip(asked, self._encoded(asked), strict=True):
             try:
-                found.append(self._example(row, encoded))
+                found.append(encoded if isinstance(encoded, Rejected) else self._example(one, encoded))
             except Rejected as fault:
                 found.append(fault)
         return found
 
     def offsets(self, conversation: Conversation, rendered: Rendered, loss: Loss) -> NDArray[np.int64]:
-        """(tokens, 2): the characters [start, end) of each token of the row's example, before it is cut."""
-        policy = Policy(conversation, loss)
-        starts = _trained_starts(rendered, policy, policy.weights(rendered.spans))
-        return self._bordered(conversation, rendered, starts, None).offsets
+        """(tokens, 2): the characters [start, end) of each token of the row's example, before it is cut.
 
-    def _example(self, row: Row, encoded: Encoded | None) -> Example:
-        conversation, rendered, policy = row.conversation, row.rendered, Policy(row.conversation, row.loss)
-        weights = policy.weights(rendered.spans)
-        encoded, found = self._labelled(conversation, rendered, policy, weights, encoded)
+        Raises:
+            Rejected: as `Encoder.segments` does.
+        """
+        (encoded,) = self._encoded([_asked(Row("", conversation, rendered, loss))])
+        if isinstance(encoded, Rejected):
+            raise encoded
+        return encoded.offsets
+
+    def _encoded(self, asked: Sequence[Asked]) -> list[Encoded | Rejected]:
+        """Each row's ids, with a border at each trained turn's start that a token would otherwise lie across."""
+        whole = iter(self.encoder.whole([one.row.rendered.text for one in asked if _is_encoded_whole(one.row)]))
+        found = [next(whole) if _is_encoded_whole(one.row) else self._in_parts(one.row) for one in asked]
+        crossed = [self._crossed(one, encoded) for one, encoded in zip(asked, found, strict=True)]
+        parted = [number for number, borders in enumerate(crossed) if borders]
+        cuts = [
+            (asked[number].row.rendered.text, encoded, crossed[number])
+            for number in parted
+            if isinstance(encoded := found[number], Encoded) and not asked[number].row.rendered.control_hits
+        ]
+        anew = iter(self.encoder.cut(cuts))
+        for number in parted:
+            rendered = asked[number].row.rendered
+            found[number] = (
+                self.encoder.segments(rendered.text, crossed[number], rendered.control_hits)
+                if rendered.control_hits
+                else next(anew)
+            )
+        return found
+
+    def _in_parts(self, row: Row) -> Encoded | Rejected:
+        """The ids of a row that no one encode gives."""
+        rendered = row.rendered
+        try:
+            if row.conversation.is_raw_text:
+                return self.encoder.pieces(rendered.text, rendered.spans, rendered.control_hits)
+            return self.encoder.segments(rendered.text, (), rendered.control_hits)
+        except Rejected as fault:
+            return fault
+
+    def _crossed(self, asked: Asked, encoded: Encoded | Rejected) -> list[int]:
+        """The starts of trained turns that a token lies across, and that can be borders."""
+        if isinstance(encoded, Rejected) or asked.row.conversation.is_raw_text:
+            return []
+        crossed = self.encoder.crossed(encoded, asked.starts)
+        if not crossed:
+            return []
+        is_cut = not self.encoder.adds_prefix
+        self.counts[f"tokenize/start-{'cut' if is_cut else 'untrained'}"] += len(crossed)
+        return crossed if is_cut else []
+
+    def _example(self, asked: Asked, encoded: Encoded) -> Example:
+        row, spans = asked.row, asked.row.rendered.spans
+        found = labelled(spans, asked.weights, asked.policy, encoded.edges([span.end for span in spans]))
         if found.straddling:
             self.counts["tokenize/straddling"] += found.straddling
         if not found.runs:
             raise Rejected("no-trainable-tokens", "nothing of this row trains under its weights and the loss options")
-        meta = conversation.meta
+        meta = row.conversation.meta
         return Example(
             row_id=row.id,
             part=0,
-            source=conversation.source,
+            source=row.conversation.source,
             source_file=str(meta.get("source_file", "")),
             source_line=int(meta.get("source_line", 0)),
             input_ids=cast(Sequence[int], encoded.ids),
@@ -77,50 +121,28 @@ class Tokenizing:
             turn_ends=found.turn_ends,
         )
 
-    def _labelled(
-        self,
-        conversation: Conversation,
-        rendered: Rendered,
-        policy: Policy,
-        weights: Sequence[float],
-        encoded: Encoded | None,
-    ) -> tuple[Encoded, Labelled]:
-        """The ids and their runs: where every edge stands between two tokens, the edges alone are looked for."""
-        spans, starts = rendered.spans, _trained_starts(rendered, policy, weights)
-        if encoded is not None:
-            edges = encoded.tokens_before([span.end for span in spans] + starts)
-            if edges is not None:
-                return encoded, labelled_between(spans, weights, policy, edges[: len(spans)])
-        encoded = self._bordered(conversation, rendered, starts, encoded)
-        return encoded, labelled(spans, weights, policy, encoded.offsets)
 
-    def _bordered(
-        self,
-        conversation: Conversation,
-        rendered: Rendered,
-        starts: Sequence[int],
-        encoded: Encoded | None,
-    ) -> Encoded:
-        """The ids, with a border at each trained turn's start that a token would otherwise lie across."""
-        if encoded is None and conversation.is_raw_text:
-            return self.encoder.pieces(rendered.text, rendered.spans, rendered.control_hits)
-        if encoded is None:
-            encoded = self.encoder.segments(rendered.text, (), rendered.control_hits)
-        crossed = self.encoder.crossed(encoded, starts)
-        if not crossed:
-            return encoded
-        if self.encoder.adds_prefix:
-            self.counts["tokenize/start-untrained"] += len(crossed)
-            return encoded
-        self.counts["tokenize/start-cut"] += len(crossed)
-        if rendered.control_hits:
-            return self.encoder.segments(rendered.text, crossed, rendered.control_hits)
-        return self.encoder.cut(rendered.text, encoded, crossed)
+class Asked(NamedTuple):
+    """What is asked of a row's ids."""
+
+    row: Row
+    policy: Policy
+    weights: list[float]
+    """Of each span, before turns are scaled."""
+    starts: list[int]
+    """The characters where trained turns begin to be the model's own."""
 
 
-def _is_encoded_whole(conversation: Conversation, rendered: Rendered) -> bool:
+def _asked(row: Row) -> Asked:
+    policy = Policy(row.conversation, row.loss)
+    weights = policy.weights(row.rendered.spans)
+    return Asked(row, policy, weights, _trained_starts(row.rendered, policy, weights))
+
+
+def _is_encoded_whole(row: Row) -> bool:
     """Whether one encode of the text gives its ids: not around escaped content, nor for the spans of a raw text."""
-    return not rendered.control_hits and not conversation.is_raw_text and ANCHOR not in rendered.text
+    rendered = row.rendered
+    return not rendered.control_hits and not row.conversation.is_raw_text and ANCHOR not in rendered.text
 
 
 def _trained_starts(rendered: Rendered, policy: Policy, weights: Sequence[float]) -> list[int]:

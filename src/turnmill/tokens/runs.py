@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -41,15 +42,27 @@ def labelled(spans: Sequence[Span], weights: Sequence[float], policy: Policy, ed
         policy: the row's loss: turns and their scales.
         edges: where the spans end among the text's tokens.
     """
-    says = [(span.message, span.kind, weight) for span, weight in zip(spans, weights, strict=True)]
     begun = edges.begun
-    is_plain = not edges.across and all(map(lt, [0, *begun], begun)) and not any(map(eq, says, says[1:]))
-    if policy.scales_turns or not is_plain:
+    across = [(bisect_right(begun, token), high) for token, high in edges.across]
+    says = [(span.message, span.kind, weight) for span, weight in zip(spans, weights, strict=True)]
+    if policy.scales_turns or not _is_plain(begun, says) or any(weights[low] > 0 for low, _ in across):
         return _labelled(spans, weights, policy, _split([0, *begun], edges.across))
+    straddling = sum(max(weights[low : high + 1]) > 0 for low, high in across)
     trained = [(end, policy.turn(span)) for span, end, weight in zip(spans, begun, weights, strict=True) if weight > 0]
-    if not trained:
-        return Labelled([], [], 0)
-    return Labelled([Run(end, *said) for end, said in zip(begun, says, strict=True)], _last_of_turns(trained), 0)
+    runs = [Run(end, *said) for end, said in zip(begun, says, strict=True)] if trained else []
+    return Labelled(runs, _last_of_turns(trained), straddling)
+
+
+_Said = tuple[int, Kind, float]
+"""Message, kind and weight of a run."""
+
+
+def _is_plain(begun: Sequence[int], says: Sequence[_Said]) -> bool:
+    """Whether each span is a run: a token begins in it, and the next says something else.
+
+    A token that goes on behind a span that does not train is that span's.
+    """
+    return all(map(lt, [0, *begun], begun)) and not any(map(eq, says, says[1:]))
 
 
 def _labelled(
@@ -90,7 +103,7 @@ def _runs(spans: Sequence[Span], policy: Policy, weighed: Sequence[_Weighed]) ->
     """The runs with scaled weights; neighbours that say the same are one."""
     scales = policy.scales(_tokens_of_turns(weighed)) if policy.scales_turns else {}
     ends: list[int] = []
-    said: list[tuple[int, Kind, float]] = []
+    said: list[_Said] = []
     for _, end, number, turn, weight in weighed:
         span = spans[number]
         says = (span.message, span.kind, weight * scales.get(turn, 1.0) if scales else weight)

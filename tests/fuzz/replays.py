@@ -14,11 +14,13 @@ from turnmill.conversation import Conversation
 from turnmill.errors import Rejected, UsageError
 from turnmill.options import Render
 from turnmill.rendering import fill
+from turnmill.rendering.coverage import check_coverage, said_of
 from turnmill.rendering.fill import Program, build, inputs_of, shape_of
 from turnmill.rendering.passages import is_same
 from turnmill.rendering.renderer import Renderer
 from turnmill.rendering.samples import Line, conversation
 from turnmill.rendering.steps import Refused
+from turnmill.rendering.template import Dialog
 
 OPTIONS = (
     {},
@@ -127,10 +129,24 @@ class Replays:
             return None
 
     def _compare(self, found: Any, replayed: Any, row: Conversation) -> None:
-        if found is None or not is_same(found, replayed):
+        if found is None or not is_same(found, replayed) or not self._says_the_same(row, found[0], replayed[0]):
             self.counts["wrong"] += 1
             own = "a rejection" if found is None else repr(found[0].text)
             self.wrong = self.wrong or f"{[one.text for one in row.messages]!r}: {own} != {replayed[0].text!r}"
+
+    def _says_the_same(self, row: Conversation, own: Dialog, replayed: Dialog) -> bool:
+        """Whether a replay that looks for nothing says all that would be found, and content wrote the same tokens."""
+        scan, counted, looked_for = self._rendering._scan, Counter[str](), Counter[str]()
+        if scan.hits(own.text, own.contents) != scan.hits(replayed.text, replayed.contents):
+            return False
+        if not replayed.covers(counted):
+            return True
+        self.counts["covered"] += 1
+        try:
+            check_coverage(row, own.written, self._rendering.probe.form, said_of(row, own), looked_for)
+        except Rejected:
+            return False
+        return counted == looked_for
 
     def _build(
         self, key: Hashable, row: Conversation, kwargs: Mapping[str, Any], inputs: Sequence[Any], found: Any

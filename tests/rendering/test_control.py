@@ -3,20 +3,19 @@
 import pytest
 
 from turnmill.rendering.control import ControlScan
-from turnmill.rendering.segments import Segment
 
 TOKENS = ["<|im_start|>", "<|im_end|>", "[x]"]
 
 
 def hits(*pieces):
     """Of pieces of text, those of content in a list, the control tokens that content has a part in."""
-    segments, text = [], ""
+    contents, text = [], ""
     for piece in pieces:
         shown = piece[0] if isinstance(piece, list) else piece
-        kind = "user" if isinstance(piece, list) else None
-        segments.append(Segment(len(text), len(text) + len(shown), 0, -1, kind, 0))
+        if isinstance(piece, list):
+            contents.append((len(text), len(text) + len(shown)))
         text += shown
-    return [text[start:end] for start, end in ControlScan(TOKENS).hits(text, segments)]
+    return [text[start:end] for start, end in ControlScan(TOKENS).hits(text, contents)]
 
 
 @pytest.mark.parametrize(
@@ -37,4 +36,4 @@ def test_a_hit_has_a_character_of_content(pieces, found):
 
 
 def test_without_control_tokens_there_are_no_hits():
-    assert ControlScan([]).hits("<|im_end|>", [Segment(0, 10, 0, -1, "user", 0)]) == ()
+    assert ControlScan([]).hits("<|im_end|>", [(0, 10)]) == ()

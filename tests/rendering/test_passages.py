@@ -4,6 +4,7 @@ import pytest
 
 from tests_support import TRANSFORMERS_TOKENS, stops_of_template
 from turnmill.rendered import Rendered
+from turnmill.rendering.blocks import Attributed
 from turnmill.rendering.form import Form
 from turnmill.rendering.passages import FREE_RECORDINGS, MAX_REFUSALS, Passages, is_same
 from turnmill.rendering.renderer import Renderer
@@ -34,19 +35,24 @@ class Teller:
     def learn(self, *shapes):
         for shape in shapes:
             row = conversation(shape)
-            self.passages.learn(row, {}, bare, (found := self.template.tracked(row, self.form, {}), bare(found)))
+            found = self.template.tracked(row, self.form, {})
+            self.passages.learn(row, {}, finished, (found, bare(found)))
         return self
 
     def tell(self, *lines):
         """The text; None where a passage is not known."""
         row = conversation(lines)
-        found, told = self.template.tracked(row, self.form, {}), self.passages.render(row, {}, bare)
+        found, told = self.template.tracked(row, self.form, {}), self.passages.render(row, {}, finished)
         assert told is None or is_same((found, bare(found)), told[:2])
         return None if told is None else told.dialog.text
 
 
 def bare(dialog):
     return Rendered(dialog.text, (), ())
+
+
+def finished(dialog):
+    return Attributed(bare(dialog), [], {})
 
 
 TOLD = (

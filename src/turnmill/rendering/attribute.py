@@ -24,18 +24,22 @@ class Attribution:
         parts: disjoint, ordered, covering.
         starts: character where each turn's own text begins, by entry: its header ends there.
         stops: how many stops each turn has, by entry.
+        foreign_stops: how often a turn ends with a control token that is no stop, by entry.
     """
 
     def __init__(
         self, text: str, segments: Sequence[Segment], entries: Sequence[Entry], markers: Markers, counts: Counter[str]
     ) -> None:
         self._text, self._segments, self._entries = text, segments, entries
-        self._markers, self._counts = markers, counts
+        self._markers = markers
         self.starts: dict[int, int] = {}
         self.stops: Counter[int] = Counter()
+        self.foreign_stops: Counter[int] = Counter()
         self._claimed: dict[int, Kind] = {}
         self.parts: list[_Part] = []
         self._walk()
+        if self.foreign_stops:
+            counts["tokenize/stop-not-eos"] += self.foreign_stops.total()
 
     def _walk(self) -> None:
         """Turn by turn; a stop that stands in the literal after the turn takes characters of a later segment."""
@@ -173,7 +177,7 @@ class Attribution:
             parts: list[_Part] = [(start, end, before.message, kind), (after[0], after[1], last, "stop")]
             return [part for part in parts if part[0] < part[1]]
         if found is None and (found := last_of(own, self._markers.control)) is not None:
-            self._counts["tokenize/stop-not-eos"] += 1
+            self.foreign_stops[before.entry] += 1
         if found is None:
             tail = len(own.rstrip())
             parts = [(start, start + tail, before.message, kind), (start + tail, end, last, "frame")]

@@ -9,7 +9,6 @@ from turnmill.conversation import Conversation
 from turnmill.errors import Rejected, quote
 from turnmill.rendering.form import leaves
 from turnmill.rendering.markers import TAG_LIKE
-from turnmill.rendering.segments import Segment
 
 
 def control_tokens(
@@ -46,20 +45,22 @@ class ControlScan:
         self._longest = max(map(len, tokens), default=0)
         self._tokens = tokens
 
-    def hits(self, text: str, segments: Sequence[Segment]) -> tuple[tuple[int, int], ...]:
-        """(start, end) of each control token in the text of which content wrote a character."""
-        if self._pattern is None:
-            return ()
-        content = [segment for segment in segments if segment.kind is not None]
-        if not any(self._may_touch(text, segment.start, segment.end) for segment in content):
+    def hits(self, text: str, contents: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+        """(start, end) of each control token in the text of which content wrote a character.
+
+        Args:
+            text: all of it.
+            contents: (start, end) of what content wrote, in order.
+        """
+        if self._pattern is None or not any(self._may_touch(text, start, end) for start, end in contents):
             return ()
         found: list[tuple[int, int]] = []
         position = 0
         for match in self._pattern.finditer(text):
             start, end = match.span()
-            while position < len(content) and content[position].end <= start:
+            while position < len(contents) and contents[position][1] <= start:
                 position += 1
-            if position < len(content) and content[position].start < end:
+            if position < len(contents) and contents[position][0] < end:
                 found.append((start, end))
         return tuple(found)
 

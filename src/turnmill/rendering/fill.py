@@ -59,6 +59,40 @@ class Outline(NamedTuple):
     """Every message stands there once and as it is."""
 
 
+class FilledDialog(Dialog):
+    """What a program says of a conversation: who wrote what is found out where it is asked."""
+
+    def __init__(
+        self, text: str, starts: Sequence[int], outline: Outline, written: Written, counts: Counter[str]
+    ) -> None:
+        super().__init__(text, [], written, counts)
+        self._starts, self._outline = starts, outline
+
+    @property
+    def segments(self) -> list[Segment]:
+        """Who wrote what."""
+        self._segments = self._segments or list(map(self._placed, self._outline.segments))
+        return self._segments
+
+    def _placed(self, located: tuple[Edge, Edge, Segment]) -> Segment:
+        (low, into), (high, out), segment = located
+        return Segment(self._starts[low] + into, self._starts[high] + out, *segment[2:])
+
+    @property
+    def contents(self) -> list[tuple[int, int]]:
+        """(start, end) of what content wrote."""
+        starts = self._starts
+        return [
+            (starts[low] + into, starts[high] + out)
+            for (low, into), (high, out), segment in self._outline.segments
+            if segment.kind is not None
+        ]
+
+    def covers(self, counts: Counter[str]) -> bool:
+        """Whether every message stands there once and as it is."""
+        return self._outline.is_covered
+
+
 class Program:
     """What is done with conversations of one shape.
 
@@ -81,18 +115,15 @@ class Program:
         if starts[-1] > MAX_CHARACTERS:
             return None
         text = "".join(pieces)
-        segments = [
-            Segment(starts[low] + into, starts[high] + out, *segment[2:])
-            for (low, into), (high, out), segment in outline.segments
-        ]
         spans = tuple(
             Span(starts[low] + into, starts[high] + out, span.message, span.kind)
             for (low, into), (high, out), span in outline.spans
         )
         ends = tuple(starts[piece] + into for piece, into in outline.prompt_ends)
         self.uses += 1
-        dialog = Dialog(text, segments, self._written, self._counts, is_covered=outline.is_covered)
-        return dialog, Rendered(text + outline.added_stop, spans, ends)
+        return FilledDialog(text, starts, outline, self._written, self._counts), Rendered(
+            text + outline.added_stop, spans, ends
+        )
 
 
 def build(recording: Recording, dialog: Dialog, rendered: Rendered) -> Program:

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 
 from turnmill.conversation import Conversation, Json
 from turnmill.rendered import Rendered
+from turnmill.rendering.blocks import Attributed, Block, Blocks, Layout
 from turnmill.rendering.form import Entry, Form, Written, rank, write
 from turnmill.rendering.limits import MAX_CHARACTERS
 from turnmill.rendering.passage_recording import Recorded, Writer
-from turnmill.rendering.segments import Stretch, joined_segments
+from turnmill.rendering.segments import Segment, Stretch, joined_segments
 from turnmill.rendering.steps import Refused, run_steps, walked
 from turnmill.rendering.template import Dialog, Template
 from turnmill.rendering.trace import UNOWNED, Origin, Owner
@@ -33,8 +34,8 @@ MAX_RECORDINGS = 256
 MAX_REFUSALS = 3
 """Recordings that fail before any row is served: then none is tried any more."""
 
-Finish = Callable[[Dialog], Rendered]
-"""The spans of a dialog."""
+Finish = Callable[[Dialog], Attributed]
+"""The spans of a dialog, by the rules of whole rows."""
 
 
 class Passage:
@@ -53,32 +54,32 @@ class Passage:
         self.walk, self.breaks, self.uses = recorded.walk, recorded.breaks, 0
         self.own: dict[Hashable, list[Passage]] = {}
         self.then: list[Passage] = []
+        self.layout = Layout(recorded.pieces)
         self._steps, self._changes = recorded.steps, recorded.changes
         self._texts = [piece.text for piece in recorded.pieces]
         self._writers = [piece.writer for piece in recorded.pieces]
         self._placed: dict[tuple[int, int], list[tuple[Origin, Owner]]] = {}
 
-    def run(self, inputs: Sequence[Any], entries: Sequence[Entry], number: int, said: Said) -> bool:
+    def run(self, inputs: Sequence[Any], number: int, said: Said) -> bool:
         """Say it of the message at hand; False where a guard does not hold.
 
         Args:
             inputs: the registers before the first step.
-            entries: of the conversation.
             number: of the entry at hand, -1 for none.
             said: what is said so far.
         """
         registers = run_steps(self._steps, inputs)
         if registers is None:
             return False
-        texts = [text if isinstance(text, str) else registers[text] for text in self._texts]
-        said.texts += texts
-        said.writers += self._writers_of(entries, number)
+        if self._texts:
+            said.turns.append((self, Block(self.layout, number, len(said.texts))))
+            said.texts += [text if isinstance(text, str) else registers[text] for text in self._texts]
         for key, register in self._changes.items():
             said.namespaces[key] = registers[register]
         said.passages.append(self)
         return True
 
-    def _writers_of(self, entries: Sequence[Entry], number: int) -> list[tuple[Origin, Owner]]:
+    def writers_of(self, entries: Sequence[Entry], number: int) -> list[tuple[Origin, Owner]]:
         """Of each piece whose it is, and who was being rendered."""
         key = (entries[number].messages[0] if number >= 0 else 0, number)
         found = self._placed.get(key)
@@ -114,9 +115,41 @@ class Said:
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self.writers: list[tuple[Origin, Owner]] = []
+        self.turns: list[tuple[Passage, Block]] = []
+        """Those that say something."""
         self.namespaces: dict[tuple[int, str], Any] = {}
         self.passages: list[Passage] = []
+
+    def segments(self, entries: Sequence[Entry]) -> list[Segment]:
+        """Who wrote what."""
+        writers = [writer for passage, block in self.turns for writer in passage.writers_of(entries, block.entry)]
+        stretches = (
+            Stretch(len(piece), origin, emitter) for piece, (origin, emitter) in zip(self.texts, writers, strict=True)
+        )
+        return joined_segments(stretches, entries)
+
+
+class ToldDialog(Dialog):
+    """What passages say of a conversation: who wrote what is found out where it is asked."""
+
+    def __init__(self, text: str, said: Said, blocks: Blocks, written: Written, counts: Counter[str]) -> None:
+        super().__init__(text, [], written, counts)
+        self._said, self._blocks = said, blocks
+
+    @property
+    def segments(self) -> list[Segment]:
+        """Who wrote what."""
+        self._segments = self._segments or self._said.segments(self.written.entries)
+        return self._segments
+
+    @property
+    def contents(self) -> list[tuple[int, int]]:
+        """(start, end) of what content wrote."""
+        return self._blocks.contents()
+
+    def covers(self, counts: Counter[str]) -> bool:
+        """Whether every message stands in a block of its own, once and as it is."""
+        return self._blocks.are_whole(counts)
 
 
 class Passages:
@@ -192,17 +225,24 @@ class Passages:
         text = "".join(said.texts)
         if len(text) > MAX_CHARACTERS:
             return None
-        stretches = (
-            Stretch(len(piece), origin, emitter)
-            for piece, (origin, emitter) in zip(said.texts, said.writers, strict=True)
-        )
-        dialog = Dialog(text, joined_segments(stretches, written.entries), written, counts)
-        return Told(dialog, finish(dialog), said.passages)
+        blocks = Blocks(conversation, written.entries, [block for _, block in said.turns], said.texts)
+        dialog = ToldDialog(text, said, blocks, written, counts)
+        return Told(dialog, _finished(dialog, blocks, finish), said.passages)
 
     def _first_of(self, kind: Hashable, written: Written, kwargs: Mapping[str, Json], *, is_new: bool) -> list[Passage]:
         """The passages that a row may begin with."""
         key = (kind, bool(written.tools), repr(sorted(kwargs.items())))
         return self._first.setdefault(key, []) if is_new else self._first.get(key, [])
+
+
+def _finished(dialog: Dialog, blocks: Blocks, finish: Finish) -> Rendered:
+    """The spans of a row: of its blocks where they are known, else by the rules of whole rows, and learned of it."""
+    rendered = blocks.rendered(dialog.text, dialog.counts)
+    if rendered is not None:
+        return rendered
+    attributed = finish(dialog)
+    blocks.learn(attributed)
+    return attributed.rendered
 
 
 def _kind_of(conversation: Conversation, entry: Entry) -> Hashable:
@@ -256,12 +296,12 @@ class _Teller:
         inputs = (written.dicts, written.tools, message, index, length, said.namespaces)
         recorded = None if self._new is None else next(self._new)
         for passage in known:
-            if passage.run(inputs, written.entries, number, said):
+            if passage.run(inputs, number, said):
                 return passage
         if recorded is None or len(known) >= MAX_VARIANTS:
             return None
         passage = Passage(recorded)
-        if not passage.run(inputs, written.entries, number, said):
+        if not passage.run(inputs, number, said):
             raise Refused("the recorded passage does not hold for its own message")
         known.append(passage)
         return passage

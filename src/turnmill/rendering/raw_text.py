@@ -10,7 +10,6 @@ from turnmill.conversation import Conversation
 from turnmill.errors import Rejected, UsageError
 from turnmill.rendered import Rendered, Span
 from turnmill.rendering.control import ControlScan
-from turnmill.rendering.segments import Segment
 
 
 class Around(NamedTuple):
@@ -48,7 +47,7 @@ def render_raw_text(
         raise UsageError(what, next_step="""--special-tokens '{"eos_token": "</s>"}'""")
     message = conversation.messages[0]
     text = message.text
-    hits = scan.hits(text, [Segment(0, len(text), 0, -1, "answer", 0)])
+    hits = scan.hits(text, [(0, len(text))])
     if hits:
         counts["render/control-token-text"] += len(hits)
     if hits and policy in (None, "reject"):

@@ -13,6 +13,7 @@ from turnmill.errors import Rejected
 from turnmill.options import Render
 from turnmill.rendered import Rendered
 from turnmill.rendering.attribute import Attribution, check_order, spans_of
+from turnmill.rendering.blocks import Attributed
 from turnmill.rendering.control import ControlScan
 from turnmill.rendering.coverage import check_coverage, said_of
 from turnmill.rendering.fill import Fills
@@ -109,10 +110,10 @@ class Renderer:
         kwargs = self.kwargs_of(conversation, source_kwargs)
         dialog, rendered = self._filled(conversation, kwargs)
         counts = Counter(dialog.counts)
-        if not dialog.is_covered:
+        if not dialog.covers(counts):
             check_coverage(conversation, dialog.written, self.probe.form, said_of(conversation, dialog), counts)
         if not dialog.is_coarse:
-            rendered = msgspec.structs.replace(rendered, control_hits=self._scan.hits(dialog.text, dialog.segments))
+            rendered = msgspec.structs.replace(rendered, control_hits=self._scan.hits(dialog.text, dialog.contents))
         rendered = self._controlled(rendered, policy, counts)
         self.counts += counts
         return rendered
@@ -131,13 +132,13 @@ class Renderer:
         """The render by the template itself."""
         probe = self.probe
         dialog = self.template.dialog(conversation, probe.form, kwargs, probe.rung, probe.markers.stops)
-        return dialog, self._finished(conversation, dialog, kwargs)
+        return dialog, self._finished(conversation, dialog, kwargs).rendered
 
-    def _finished(self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json]) -> Rendered:
+    def _finished(self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json]) -> Attributed:
         check_order(dialog.segments, dialog.written.entries)
         return self._attributed(conversation, dialog, kwargs)
 
-    def _attributed(self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json]) -> Rendered:
+    def _attributed(self, conversation: Conversation, dialog: Dialog, kwargs: Mapping[str, Json]) -> Attributed:
         markers, entries = self.probe.markers, dialog.written.entries
         attribution = Attribution(dialog.text, dialog.segments, entries, markers, dialog.counts)
         ends = self._prompt_ends(conversation, dialog, attribution.starts, kwargs)
@@ -149,7 +150,8 @@ class Renderer:
                 parts = [*parts, (len(text), len(text) + len(stop), entries[last].messages[-1], "stop")]
                 text += stop
                 dialog.counts["render/stop-added"] += 1
-        return Rendered(text, spans_of(conversation, parts), tuple(ends.values()))
+        rendered = Rendered(text, spans_of(conversation, parts), tuple(ends.values()))
+        return Attributed(rendered, parts, attribution.foreign_stops)
 
     def _wants_stop(self, attribution: Attribution, role: str, entry: int) -> bool:
         return self.options.add_stop and role == "assistant" and not attribution.stops[entry]

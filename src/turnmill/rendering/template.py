@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -25,18 +24,47 @@ from turnmill.rendering.steps import Recorder
 from turnmill.rendering.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
 class Dialog:
-    """What a template says of a conversation, and who wrote it."""
+    """What a template says of a conversation, and who wrote it.
 
-    text: str
-    segments: list[Segment]
-    written: Written
-    counts: Counter[str] = field(default_factory=Counter)
-    is_coarse: bool = False
-    """Only turns are told apart: a turn's text is one field."""
-    is_covered: bool = False
-    """Every message is known to stand in the text as it is: nothing need be looked for."""
+    Args:
+        text: all of it.
+        segments: who wrote what.
+        written: the conversation as the template was given it.
+        counts: `render/<what>` and `tokenize/<what>` → how often.
+        is_coarse: only turns are told apart: a turn's text is one field.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        segments: list[Segment],
+        written: Written,
+        counts: Counter[str] | None = None,
+        *,
+        is_coarse: bool = False,
+    ) -> None:
+        self.text, self.written, self.is_coarse = text, written, is_coarse
+        self.counts = Counter() if counts is None else counts
+        self._segments = segments
+
+    @property
+    def segments(self) -> list[Segment]:
+        """Who wrote what."""
+        return self._segments
+
+    @property
+    def contents(self) -> list[tuple[int, int]]:
+        """(start, end) of what content wrote."""
+        return [(one.start, one.end) for one in self.segments if one.kind is not None]
+
+    def covers(self, counts: Counter[str]) -> bool:
+        """Whether every message is known to stand in the text; False where each must be looked for.
+
+        Args:
+            counts: takes what of them is left out by policy.
+        """
+        return False
 
 
 class Recording(NamedTuple):

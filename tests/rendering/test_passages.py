@@ -67,6 +67,10 @@ TOLD = (
     "{{ message.content }}{% set ns.seen = ns.seen + 1 %}{% if ns.seen > 2 %}!{% endif %}",
     "{{ message.content }}{% if ns.last == message.content %}!{% endif %}{% set ns.last = message.content %}",
     "{{ message.content }}{% if loop.revindex0 == 0 %}!{% endif %}",
+    "{{ message.content }}{% if loop.previtem is defined %}!{% endif %}",
+    "{% if not loop.first and loop.previtem.role == 'assistant' %}^{% endif %}{{ message.content }}",
+    "{{ message.content }}{% if loop.nextitem is defined and loop.nextitem.role == 'user' %}!{% endif %}",
+    "{{ message.content }}{% if loop.last or loop.nextitem.content == 'x' %}!{% endif %}",
 )
 BEFORE = "set ns = namespace(seen=0, last='', it=none)"
 
@@ -78,7 +82,6 @@ def test_long_conversations_are_told_from_short_ones(body):
 
 
 REFUSED = (
-    ("{{ message.content }}{% if loop.previtem is defined %}!{% endif %}", BEFORE),
     ("{{ message.content }}{{ loop.cycle('a', 'b') }}", BEFORE),
     ("{{ message.content }}{{ held | join }}", "set held = ['x', 'y'] | map('upper')"),
     ("{{ message.content }}{{ turn.next() }}", "set turn = cycler('a', 'b')"),

@@ -29,6 +29,7 @@ from turnmill.rendering.walk import (
     LENGTH,
     LOOP_FACTS,
     MESSAGE,
+    NEIGHBOURS,
     TOOLS,
     MessageList,
     Namespaces,
@@ -218,6 +219,8 @@ class PassageEnvironment(RecordingEnvironment):
         if self.open is not None:
             self._close(None)
         self.open = _Open(place)
+        if self._walk is not None:
+            self._walk.index = index
         value.opened, value.register = self.field(is_printable=True), MESSAGE
 
     def _assign(self, value: Any) -> None:
@@ -238,12 +241,24 @@ class PassageEnvironment(RecordingEnvironment):
         name, value = str.__str__(pair[0]), pair[1]
         if self._walk is None:
             return value
+        if name in NEIGHBOURS:
+            return self._beside(self._walk, NEIGHBOURS[name], value)
         if name not in LOOP_FACTS:
             refuse(f"a loop over messages is asked for its {name}")
         recorder, fact = self._recorder(), LOOP_FACTS[name]
         if isinstance(value, bool):
             return recorder.guard("computed", (fact,), (INDEX, LENGTH), value)
         return number(recorder, value, recorder.register("computed", (fact,), (INDEX, LENGTH)))
+
+    def _beside(self, walk: Walk, place_of: Callable[[int, int], int], value: Any) -> Any:
+        """A message beside the one at hand, taken by its place; undefined where there is none."""
+        recorder, messages = self._recorder(), walk.messages
+        index, is_there = walk.index, not isinstance(value, jinja2.Undefined)
+        found = place_of(index, len(walk))
+        if is_there != (found >= 0):
+            refuse("a loop has another message beside the one at hand")
+        place = number(recorder, found, recorder.register("computed", (place_of,), (INDEX, LENGTH)))
+        return self._message(messages, place) if place >= 0 else value
 
     def _counted(self, value: Any) -> int:
         return value.counted() if isinstance(value, MessageList) else length_asked(value)

@@ -34,6 +34,12 @@ LOOP_FACTS: dict[str, Callable[[int, int], Any]] = {
 }
 """What a loop says of itself: name → from place and length."""
 
+NEIGHBOURS: dict[str, Callable[[int, int], int]] = {
+    "previtem": lambda index, length: index - 1,
+    "nextitem": lambda index, length: index + 1 if index + 1 < length else -1,
+}
+"""The messages beside the one at hand: name → place in the loop, -1 for none."""
+
 
 class Number(int, Symbolic):
     """A number of messages, or of one: what is computed of it is recorded, how it compares is guarded."""
@@ -208,22 +214,25 @@ class Walk:
     """The messages as a loop walks them: each is opened when its turn begins, not when it is fetched.
 
     Attributes:
+        messages: those.
+        index: place of the one at hand.
         waiting: place and number of those that are fetched, by identity.
         is_whole: the loop has come to its end.
     """
 
     def __init__(self, messages: MessageList, trace: Trace) -> None:
-        self._messages, self._trace = messages, trace
+        self.messages, self._trace = messages, trace
+        self.index = 0
         self.waiting: dict[int, tuple[int, int]] = {}
         self.is_whole = False
 
     def __len__(self) -> int:
-        return len(self._messages.numbers)
+        return len(self.messages.numbers)
 
     def __iter__(self) -> Iterator[SymbolDict]:
-        for index, place in enumerate(self._messages.numbers):
-            made = SymbolDict(self._messages.messages[place])
-            self._trace.stand_for(made, self._messages.messages[place])
+        for index, place in enumerate(self.messages.numbers):
+            made = SymbolDict(self.messages.messages[place])
+            self._trace.stand_for(made, self.messages.messages[place])
             self.waiting[id(made)] = (index, place)
             yield made
         self.is_whole = True

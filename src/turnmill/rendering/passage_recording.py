@@ -18,7 +18,7 @@ from turnmill.rendering.form import Written, leaves
 from turnmill.rendering.passage_rewrite import PassageRewrite
 from turnmill.rendering.recording import RecordingEnvironment, length_asked
 from turnmill.rendering.segments import Emitted
-from turnmill.rendering.steps import Bounds, Recorder, Step, Symbolic, is_symbolic, refuse
+from turnmill.rendering.steps import Bounds, Recorder, Step, Symbolic, is_symbolic, refuse, without_idle
 from turnmill.rendering.symbol_values import SymbolDict, SymbolList
 from turnmill.rendering.symbols import Symbol, atoms_of
 from turnmill.rendering.trace import NOBODY, Owner, Trace
@@ -154,7 +154,13 @@ class PassageEnvironment(RecordingEnvironment):
         pieces = list(self._pieces(passage))
         changes = self.namespaces.changes(passage.recorder)
         passage.recorder.is_closed = True
-        self._found.append(Recorded(passage.recorder.steps, pieces, changes, walk, breaks))
+        used = [*changes.values(), *(piece.text for piece in pieces if isinstance(piece.text, int))]
+        steps, numbers = without_idle(passage.recorder.steps, INPUTS, used)
+        pieces = [
+            piece if isinstance(piece.text, str) else piece._replace(text=numbers[piece.text]) for piece in pieces
+        ]
+        changes = {key: numbers[register] for key, register in changes.items()}
+        self._found.append(Recorded(steps, pieces, changes, walk, breaks))
         self.open = None
 
     def _pieces(self, passage: _Open) -> Iterator[Piece]:

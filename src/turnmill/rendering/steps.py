@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
@@ -32,6 +32,8 @@ class Step(NamedTuple):
     function: Callable[..., Any]
     arguments: tuple[int, ...]
     expected: Any = MADE
+    counts: bool = False
+    """It only counts messages, which cannot fail."""
 
 
 def _joined(pattern: tuple[str | None, ...]) -> Callable[..., str]:
@@ -96,7 +98,7 @@ def run_steps(steps: Sequence[Step], inputs: Sequence[Any]) -> list[Any] | None:
     """All registers after the steps; None where a guard does not hold."""
     registers = list(inputs)
     try:
-        for function, arguments, expected in steps:
+        for function, arguments, expected, _ in steps:
             if len(arguments) == 1:
                 value = function(registers[arguments[0]])
             else:
@@ -108,6 +110,28 @@ def run_steps(steps: Sequence[Step], inputs: Sequence[Any]) -> list[Any] | None:
     except Exception:  # a step may raise only where the guards do not hold
         return None
     return registers
+
+
+def without_idle(steps: Sequence[Step], inputs: int, used: Iterable[int]) -> tuple[list[Step], dict[int, int]]:
+    """The steps without those that count what nobody asks for, and old → new number of each register.
+
+    Args:
+        steps: of a program.
+        inputs: registers that are filled before the first step.
+        used: registers that are used behind the last one.
+    """
+    needed, register = set(used), inputs + sum(step.expected is MADE for step in steps)
+    kept: list[tuple[int, Step]] = []
+    for step in reversed(steps):
+        register -= step.expected is MADE
+        if step.expected is MADE and step.counts and register not in needed:
+            continue
+        needed.update(step.arguments)
+        kept.append((register, step))
+    kept.reverse()
+    made = [number for number, step in kept if step.expected is MADE]
+    numbers = {old: new for new, old in enumerate([*range(inputs), *made])}
+    return [step._replace(arguments=tuple(numbers[one] for one in step.arguments)) for _, step in kept], numbers
 
 
 class Recorder:
@@ -137,7 +161,8 @@ class Recorder:
             self._known[key] = self._registers
             self._registers += 1
             self._asked_last = None
-            self.steps.append(Step(OPERATIONS[name](*constants), arguments))
+            counts = name in ("constant", "counted") or (name == "computed" and constants[0] is not operator.mod)
+            self.steps.append(Step(OPERATIONS[name](*constants), arguments, counts=counts))
         return self._known[key]
 
     def guard(self, name: str, constants: tuple[Any, ...], arguments: tuple[int, ...], answer: Any) -> Any:

@@ -19,9 +19,10 @@ from turnmill.rendering.form import Entry, Form, Written, rank, write
 from turnmill.rendering.limits import MAX_CHARACTERS
 from turnmill.rendering.passage_recording import Recorded, Writer
 from turnmill.rendering.segments import Segment, Stretch, joined_segments
-from turnmill.rendering.steps import Refused, run_steps, walked
+from turnmill.rendering.steps import Refused, compiled, walked
 from turnmill.rendering.template import Dialog, Template
 from turnmill.rendering.trace import UNOWNED, Origin, Owner
+from turnmill.rendering.walk import INPUTS
 
 MAX_VARIANTS = 12
 """Passages of one kind of message at one point: contents and places that take different ways through the template."""
@@ -55,7 +56,7 @@ class Passage:
         self.own: dict[Hashable, list[Passage]] = {}
         self.then: list[Passage] = []
         self.layout = Layout(recorded.pieces)
-        self._steps, self._changes = recorded.steps, recorded.changes
+        self._run, self._changes = compiled(recorded.steps, INPUTS), recorded.changes
         self._texts = [piece.text for piece in recorded.pieces]
         self._writers = [piece.writer for piece in recorded.pieces]
         self._placed: dict[tuple[int, int], list[tuple[Origin, Owner]]] = {}
@@ -68,7 +69,10 @@ class Passage:
             number: of the entry at hand, -1 for none.
             said: what is said so far.
         """
-        registers = run_steps(self._steps, inputs)
+        try:
+            registers = self._run(inputs)
+        except Exception:  # a step may raise only where the guards do not hold
+            return False
         if registers is None:
             return False
         if self._texts:

@@ -138,19 +138,16 @@ class Blocks:
         found = [one for one in known if one is not None]
         if len(found) < len(known) or not found or not self._is_in_order():
             return None
-        spans: list[Span] = []
-        ends: list[int] = []
-        before = self._blocks[0]
-        for block, one in zip(self._blocks, found, strict=True):
-            self._add_spans(spans, block, before, one)
-            if one.prompt_end is not None:
-                ends.append(self._starts[block.first + one.prompt_end[0]] + one.prompt_end[1])
-            before = block
+        ends = [
+            self._starts[block.first + one.prompt_end[0]] + one.prompt_end[1]
+            for block, one in zip(self._blocks, found, strict=True)
+            if one.prompt_end is not None
+        ]
         if found[-1].added_stop:
             counts["render/stop-added"] += 1
         if foreign := sum(one.foreign_stops for one in found):
             counts["tokenize/stop-not-eos"] += foreign
-        return Rendered(text + found[-1].added_stop, tuple(spans), tuple(ends))
+        return Rendered(text + found[-1].added_stop, self._spans(found), tuple(ends))
 
     def _beside(self) -> Iterator[tuple[Block, Beside]]:
         """Each block, and what else its spans hang on."""
@@ -181,20 +178,24 @@ class Blocks:
             and not (turns and turns[0].layout.begins_in_call)
         )
 
-    def _add_spans(self, spans: list[Span], block: Block, before: Block, known: Known) -> None:
-        """The spans of a block; one that says what the last span says is its end."""
-        messages, members = self._conversation.messages, self._entries[max(block.entry, 0)].messages
-        start = spans[-1].end if spans else 0
-        for piece, into, index, kind in known.spans:
-            end = self._starts[block.first + piece] + into
-            if index == BEFORE:
-                message = messages[self._entries[max(before.entry, 0)].messages[-1]].recorded
-            else:
-                message = messages[members[index]].recorded if index >= 0 else -1
-            if spans and spans[-1].kind == kind and spans[-1].message == message:
-                start = spans.pop().start
-            spans.append(Span(start, end, message, kind))
-            start = end
+    def _spans(self, known: Sequence[Known]) -> tuple[Span, ...]:
+        """The spans of all blocks; one that says what the last one says is its end."""
+        ends: list[int] = []
+        says: list[tuple[int, Kind]] = []
+        messages, starts = self._conversation.messages, self._starts
+        last = NOBODY
+        for block, one in zip(self._blocks, known, strict=True):
+            members = self._entries[max(block.entry, 0)].messages
+            for piece, into, index, kind in one.spans:
+                number = last if index == BEFORE else members[index] if index >= 0 else NOBODY
+                said = (messages[number].recorded if number >= 0 else NOBODY, kind)
+                if says and says[-1] == said:
+                    ends[-1] = starts[block.first + piece] + into
+                else:
+                    says.append(said)
+                    ends.append(starts[block.first + piece] + into)
+            last = members[-1]
+        return tuple([Span(start, end, *said) for start, end, said in zip([0, *ends], ends, says, strict=False)])
 
     def learn(self, attributed: Attributed) -> None:
         """Remember what holds of each block."""

@@ -52,7 +52,7 @@ class ControlScan:
             text: all of it.
             contents: (start, end) of what content wrote, in order.
         """
-        if self._pattern is None or not any(self._may_touch(text, start, end) for start, end in contents):
+        if self._pattern is None or not self._may_touch(text, contents):
             return ()
         found: list[tuple[int, int]] = []
         position = 0
@@ -64,11 +64,13 @@ class ControlScan:
                 found.append((start, end))
         return tuple(found)
 
-    def _may_touch(self, text: str, start: int, end: int) -> bool:
-        """Whether a token may touch content: it begins or ends inside it, or the content lies inside the token."""
-        if self._edge.search(text, start, end):
+    def _may_touch(self, text: str, contents: Sequence[tuple[int, int]]) -> bool:
+        """Whether a token may touch content: it begins or ends inside one, or one lies inside the token."""
+        find_edge = self._edge.search
+        if any(find_edge(text, start, end) for start, end in contents):
             return True
-        return end - start < self._longest and any(text[start:end] in token for token in self._tokens)
+        short = [text[start:end] for start, end in contents if end - start < self._longest]
+        return any(content in token for content in short for token in self._tokens)
 
     def check_unescapable(self, conversation: Conversation, *, with_content: bool = False) -> None:
         """Refuse control-token text where it cannot be told from the template's: author names, template arguments.

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from turnmill.conversation import Conversation, Json, Message
-from turnmill.rendered import Rendered, Span
+from turnmill.rendered import Kind, Rendered, Span
 from turnmill.rendering.form import Form, Written, function_name, tool_as_written
 from turnmill.rendering.limits import MAX_CHARACTERS
 from turnmill.rendering.passages import Finish, Passages, Told, is_same
@@ -52,7 +52,10 @@ class Outline(NamedTuple):
     layout: list[str | int]
     """The template's own text, or the register of a content's, piece by piece."""
     segments: list[tuple[Edge, Edge, Segment]]
-    spans: list[tuple[Edge, Edge, Span]]
+    ends: list[Edge]
+    """Of the spans."""
+    messages: list[int]
+    kinds: list[Kind]
     prompt_ends: list[Edge]
     added_stop: str
     is_covered: bool
@@ -115,10 +118,8 @@ class Program:
         if starts[-1] > MAX_CHARACTERS:
             return None
         text = "".join(pieces)
-        spans = tuple(
-            Span(starts[low] + into, starts[high] + out, span.message, span.kind)
-            for (low, into), (high, out), span in outline.spans
-        )
+        span_ends = [starts[piece] + into for piece, into in outline.ends]
+        spans = tuple(map(Span, [0, *span_ends], span_ends, outline.messages, outline.kinds))
         ends = tuple(starts[piece] + into for piece, into in outline.prompt_ends)
         self.uses += 1
         return FilledDialog(text, starts, outline, self._written, self._counts), Rendered(
@@ -199,7 +200,9 @@ def _outline(atoms: Sequence[Atom], dialog: Dialog, rendered: Rendered, conversa
     return Outline(
         [atom.text if atom.register is None else atom.register for atom in atoms],
         [(edge(segment.start), edge(segment.end), segment) for segment in dialog.segments],
-        [(edge(span.start), edge(span.end), span) for span in rendered.spans],
+        [edge(span.end) for span in rendered.spans],
+        [span.message for span in rendered.spans],
+        [span.kind for span in rendered.spans],
         [edge(place) for place in rendered.prompt_ends],
         rendered.text[end:],
         _is_covered(atoms, dialog, conversation),
@@ -211,7 +214,7 @@ def inputs_of(conversation: Conversation, form: Form) -> list[Any]:
     messages = conversation.messages
     return [
         *[message.text for message in messages],
-        *[function_name(message) for message in messages],
+        *["" if one.recipient is None and one.name is None else function_name(one) for one in messages],
         *[tool_as_written(tool, form) for tool in conversation.tools],
     ]
 
@@ -233,7 +236,7 @@ def shape_of(
     if not form.reasoning and any(message.channel == "analysis" for message in messages):
         return None
     return (
-        tuple((one.role, one.channel, one.recorded, *(_names(one, with_names))) for one in messages),
+        tuple([(one.role, one.channel, one.recorded, *_names(one, with_names)) for one in messages]),
         tuple(tool_as_written(tool, form) is tool for tool in conversation.tools),
         repr(sorted(kwargs.items())),
     )
@@ -241,7 +244,7 @@ def shape_of(
 
 def _names(message: Message, with_names: bool) -> tuple[object, ...]:
     """Of a message's author and recipient what is no input."""
-    if not with_names or not (message.is_call or message.role == "tool"):
+    if message.recipient is None or not with_names or not (message.is_call or message.role == "tool"):
         return message.name, message.recipient
     return message.name if message.is_call else None, message.is_call
 

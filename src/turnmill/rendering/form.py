@@ -103,7 +103,7 @@ def rank(message: Message) -> int:
 
 def _check_order(conversation: Conversation, entry: Entry) -> None:
     """Templates print reasoning, then text, then calls: another order would train another turn than was recorded."""
-    if entry.role != "assistant":
+    if entry.role != "assistant" or len(entry.messages) == 1:
         return
     previous = 0
     for index in entry.messages:
@@ -134,8 +134,11 @@ def tool_as_written(tool: Json, form: Form) -> Json:
 class Writer:
     """Writes one conversation down; with a trace, every string knows its message and field."""
 
-    def __init__(self, conversation: Conversation, form: Form, trace: Trace | None, counts: Counter[str]) -> None:
+    def __init__(
+        self, conversation: Conversation, form: Form, trace: Trace | None, counts: Counter[str], *, is_read: bool
+    ) -> None:
         self._conversation, self._form, self._trace, self._counts = conversation, form, trace, counts
+        self._is_read = is_read
         self._entry = -1
         self._call_number = 0
         self._open_ids: list[str] = []
@@ -146,7 +149,8 @@ class Writer:
         dicts = []
         for number, entry in enumerate(entries):
             self._entry = number
-            dicts.append(self._in_parts(self._dict(entry)))
+            written = self._dict(entry)
+            dicts.append(self._in_parts(written) if self._form.parts else written)
             if self._trace is not None:
                 self._trace.own(dicts[-1], Owner(number))
         tools = [self._wrapped(self._tool(tool), "tools", -1, entry=-1) for tool in self._conversation.tools] or None
@@ -155,7 +159,7 @@ class Writer:
         return Written(entries, dicts, tools, frozenset(self._verbatim))
 
     def _in_parts(self, written: dict[str, Any]) -> dict[str, Any]:
-        if self._form.parts and "content" in written:
+        if "content" in written:
             written["content"] = [{"type": "text", "text": written["content"]}]
         return written
 
@@ -167,7 +171,7 @@ class Writer:
 
     def _wrapped(self, value: Any, kind: Kind, message: int, *, entry: int | None = None, call: int = -1) -> Any:
         if self._trace is None:
-            return _plain(value)
+            return value if self._is_read or type(value) is str else _plain(value)
         owner = Owner(self._entry if entry is None else entry, call)
         return self._trace.wrap(value, Origin(owner, kind, message))
 
@@ -266,13 +270,23 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def write(conversation: Conversation, form: Form, trace: Trace | None, counts: Counter[str]) -> Written:
+def write(
+    conversation: Conversation, form: Form, trace: Trace | None, counts: Counter[str], *, is_read: bool = False
+) -> Written:
     """The conversation as a template's input, tracked where a trace is given.
+
+    Args:
+        conversation: the row.
+        form: how it is written.
+        trace: of a tracked render; None without.
+        counts: `render/<what>` → how often.
+        is_read: no template runs on it, so it may share objects with the row.
 
     Raises:
         Rejected: `turn-not-representable`, or `reasoning-unsayable`.
     """
-    return Writer(conversation, form, trace, counts).write(entries_of(conversation, form, counts))
+    entries = entries_of(conversation, form, counts)
+    return Writer(conversation, form, trace, counts, is_read=is_read).write(entries)
 
 
 def leaves(value: Json) -> Iterator[Json]:

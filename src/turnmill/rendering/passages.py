@@ -218,7 +218,7 @@ class Passages:
         self, conversation: Conversation, kwargs: Mapping[str, Json], finish: Finish, recorded: list[Recorded] | None
     ) -> Told | None:
         counts: Counter[str] = Counter()
-        written = write(conversation, self._form, None, counts)
+        written = write(conversation, self._form, None, counts, is_read=True)
         if any(counts[name] for name in JOINED):
             return None  # whose each part of a joined text is depends on what the template trims
         kinds = [_kind_of(conversation, entry) for entry in written.entries]
@@ -251,7 +251,7 @@ def _finished(dialog: Dialog, blocks: Blocks, finish: Finish) -> Rendered:
 
 def _kind_of(conversation: Conversation, entry: Entry) -> Hashable:
     """What decides which of an entry's messages a field of it is."""
-    return entry.role, tuple(rank(conversation.messages[index]) for index in entry.messages)
+    return entry.role, tuple([rank(conversation.messages[index]) for index in entry.messages])
 
 
 class _Teller:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 
@@ -75,7 +74,7 @@ OPERATIONS: dict[str, Callable[..., Callable[..., Any]]] = {
     "method": operator.methodcaller,
     "item": operator.itemgetter,
     "joined": _joined,
-    "json": lambda options: partial(json.dumps, **dict(options)),
+    "json": lambda options: json.JSONEncoder(**dict(options)).encode,
     "parsed": lambda: json.loads,
     "truth": lambda: bool,
     "type": lambda: type,

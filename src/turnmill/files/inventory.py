@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,13 @@ def _change(folder: Path, entry: FileEntry, whole: bool) -> str | None:
 def made_by() -> dict[str, str]:
     """The versions that a manifest records; no fingerprint takes them."""
     import platform
-    from importlib import metadata
 
     packages = ("turnmill", "jinja2", "msgspec", "numpy", "pyarrow", "tokenizers", "xxhash")
-    return {"python": platform.python_version(), **{name: metadata.version(name) for name in packages}}
+    return {"python": platform.python_version(), **{name: _version(name) for name in packages}}
+
+
+@cache
+def _version(package: str) -> str:
+    from importlib import metadata
+
+    return metadata.version(package)

@@ -198,7 +198,9 @@ def test_a_shape_that_is_refused_is_not_tried_again():
     assert (shape.is_refused, shape.sights, rendering.fills.served) == (True, 10, 0)
 
 
-def test_one_wrong_replay_ends_them_all(monkeypatch):
+@pytest.mark.parametrize("spans_every", [1, 1 << 64])
+def test_one_wrong_replay_ends_them_all(monkeypatch, spans_every):
+    monkeypatch.setattr(fill, "PROVE_SPANS_EVERY", spans_every)
     monkeypatch.setattr(fill, "PROVE_EVERY", 1)
     rendering, plain = (
         renderer(body("{{ message.content }}")),
@@ -207,7 +209,7 @@ def test_one_wrong_replay_ends_them_all(monkeypatch):
     for n in range(10):
         rendering.render(two(f"q{n}", "a"))
     (shape,) = rendering.fills._shapes.values()
-    shape.programs[0]._outline.layout[0] = "<|im_start|>User\n"
+    shape.programs[0].outline.layout[0] = "<|im_start|>User\n"
     row = two("q", "a")
     assert rendering.render(row) == plain.render(row)
     assert rendering.fills.distrusted

@@ -11,12 +11,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
 from turnmill.conversation import Conversation, Json, Message
+from turnmill.errors import Rejected
 from turnmill.rendered import Kind, Rendered, Span
 from turnmill.rendering.form import Form, Written, function_name, tool_as_written
 from turnmill.rendering.limits import MAX_CHARACTERS
@@ -37,7 +40,9 @@ MAX_SHAPES = 4096
 """Shapes that are remembered; the one unused for longest is forgotten first."""
 PROVEN_USES = 1
 PROVE_EVERY = 64
-"""A program's first use is proven, and then one row in so many, chosen by its text's hash."""
+"""A program's first use is proven, and then one row in so many, chosen by its text's hash: its text."""
+PROVE_SPANS_EVERY = 4
+"""Of one in so many of those the spans and counts are proven too, which costs three times as much."""
 
 Plainly = Callable[[], tuple[Dialog, Rendered]]
 """Renders a row with the template."""
@@ -58,18 +63,23 @@ class Outline(NamedTuple):
     kinds: list[Kind]
     prompt_ends: list[Edge]
     added_stop: str
-    is_covered: bool
-    """Every message stands there once and as it is."""
+    said: list[int] | None
+    """Each message's piece; None where a message has none of its own, or several."""
 
 
 class FilledDialog(Dialog):
-    """What a program says of a conversation: who wrote what is found out where it is asked."""
+    """What a program says of a conversation: who wrote what is found out where it is asked.
 
-    def __init__(
-        self, text: str, starts: Sequence[int], outline: Outline, written: Written, counts: Counter[str]
-    ) -> None:
-        super().__init__(text, [], written, counts)
-        self._starts, self._outline = starts, outline
+    Args:
+        pieces: of its text.
+        starts: of each piece, and the end.
+        inputs: registers before the first step; the texts of the messages come first.
+        program: what said it.
+    """
+
+    def __init__(self, pieces: Sequence[str], starts: Sequence[int], inputs: Sequence[Any], program: Program) -> None:
+        super().__init__("".join(pieces), [], program.written, program.counts)
+        self._pieces, self._starts, self._inputs, self._outline = pieces, starts, inputs, program.outline
 
     @property
     def segments(self) -> list[Segment]:
@@ -93,18 +103,23 @@ class FilledDialog(Dialog):
 
     def covers(self, counts: Counter[str]) -> bool:
         """Whether every message stands there once and as it is."""
-        return self._outline.is_covered
+        said = self._outline.said
+        return said is not None and [self._pieces[piece] for piece in said] == self._inputs[: len(said)]
 
 
 class Program:
     """What is done with conversations of one shape.
 
     Attributes:
+        outline: of its render.
+        written: what that was of.
+        counts: of it.
         uses: how often it gave a text.
     """
 
     def __init__(self, steps: Sequence[Step], outline: Outline, written: Written, counts: Counter[str]) -> None:
-        self._steps, self._outline, self._written, self._counts = steps, outline, written, counts
+        self._steps = steps
+        self.outline, self.written, self.counts = outline, written, counts
         self.uses = 0
 
     def fill(self, inputs: Sequence[Any]) -> tuple[Dialog, Rendered] | None:
@@ -112,19 +127,17 @@ class Program:
         registers = run_steps(self._steps, inputs)
         if registers is None:
             return None
-        outline = self._outline
+        outline = self.outline
         pieces = [piece if isinstance(piece, str) else registers[piece] for piece in outline.layout]
         starts = [0, *accumulate(map(len, pieces))]
         if starts[-1] > MAX_CHARACTERS:
             return None
-        text = "".join(pieces)
         span_ends = [starts[piece] + into for piece, into in outline.ends]
         spans = tuple(map(Span, [0, *span_ends], span_ends, outline.messages, outline.kinds))
         ends = tuple(starts[piece] + into for piece, into in outline.prompt_ends)
         self.uses += 1
-        return FilledDialog(text, starts, outline, self._written, self._counts), Rendered(
-            text + outline.added_stop, spans, ends
-        )
+        dialog = FilledDialog(pieces, starts, inputs, self)
+        return dialog, Rendered(dialog.text + outline.added_stop, spans, ends)
 
 
 def build(recording: Recording, dialog: Dialog, rendered: Rendered) -> Program:
@@ -169,15 +182,14 @@ def _merged(atoms: Sequence[Atom]) -> list[Atom]:
     return merged
 
 
-def _is_covered(atoms: Sequence[Atom], dialog: Dialog, conversation: Conversation) -> bool:
-    """Whether every message's text, as it was given, is one piece: then there is nothing to look for."""
-    fields = [segment for segment in dialog.segments if not segment.is_literal]
-    registers = [atom.register for atom in atoms if atom.register is not None]
-    return (
-        not conversation.tools
-        and not any(message.is_call for message in conversation.messages)
-        and [segment.message for segment in fields] == list(range(len(conversation.messages))) == registers
-    )
+def _said(atoms: Sequence[Atom], fields: Sequence[tuple[Edge, Edge, Segment]], row: Conversation) -> list[int] | None:
+    """The piece of each message, where that is all that content wrote; None where there is more to look for."""
+    if row.tools or any(message.is_call for message in row.messages):
+        return None
+    pieces = [number for number, atom in enumerate(atoms) if atom.register is not None]
+    whole = [((piece, 0), (piece + 1, 0)) for piece in pieces]
+    in_order = [segment.message for _, _, segment in fields] == list(range(len(row.messages)))
+    return pieces if in_order and [(low, high) for low, high, _ in fields] == whole else None
 
 
 def _outline(atoms: Sequence[Atom], dialog: Dialog, rendered: Rendered, conversation: Conversation) -> Outline:
@@ -197,15 +209,16 @@ def _outline(atoms: Sequence[Atom], dialog: Dialog, rendered: Rendered, conversa
         (low, _), (high, out) = edge(segment.start), edge(segment.end)
         if segment.is_literal and any(atom.register is not None for atom in atoms[low : high + (out > 0)]):
             raise Refused("the template's own text holds content")
+    segments = [(edge(segment.start), edge(segment.end), segment) for segment in dialog.segments]
     return Outline(
         [atom.text if atom.register is None else atom.register for atom in atoms],
-        [(edge(segment.start), edge(segment.end), segment) for segment in dialog.segments],
+        segments,
         [edge(span.end) for span in rendered.spans],
         [span.message for span in rendered.spans],
         [span.kind for span in rendered.spans],
         [edge(place) for place in rendered.prompt_ends],
         rendered.text[end:],
-        _is_covered(atoms, dialog, conversation),
+        _said(atoms, [one for one in segments if not one[2].is_literal], conversation),
     )
 
 
@@ -298,17 +311,17 @@ class Fills:
         if key is None:
             return plainly()
         shape = self._shape(key)
-        inputs = inputs_of(conversation, self._form)
+        inputs, says = inputs_of(conversation, self._form), partial(self._says, conversation, kwargs)
         for program in shape.programs:
             filled = program.fill(inputs)
             if filled is not None:
-                return self._proven(filled, plainly, is_new=program.uses <= PROVEN_USES)
+                return self._proven(filled, plainly, says, is_new=program.uses <= PROVEN_USES)
         shape.sights += 1
         told = self.passages.render(conversation, kwargs, finish)
         if told is not None:
             if shape.sights >= BUILD_TOLD_AT and not shape.is_refused:
                 self._build(shape, conversation, kwargs, inputs, (told.dialog, told.rendered))
-            return self._told(told, plainly)
+            return self._told(told, plainly, says)
         found = plainly()
         self._missed += 1
         if shape.sights >= BUILD_AT and not shape.is_refused:
@@ -324,25 +337,34 @@ class Fills:
             self._shapes.popitem(last=False)
         return shape
 
-    def _told(self, told: Told, plainly: Plainly) -> tuple[Dialog, Rendered]:
+    def _told(self, told: Told, plainly: Plainly, says: Callable[[str], bool]) -> tuple[Dialog, Rendered]:
         is_new = not all(passage.uses for passage in told.passages)
         for passage in told.passages:
             passage.uses += 1
         self.passages.served += 1
-        return self._proven((told.dialog, told.rendered), plainly, is_new=is_new)
+        return self._proven((told.dialog, told.rendered), plainly, says, is_new=is_new)
 
-    def _proven(self, filled: tuple[Dialog, Rendered], plainly: Plainly, *, is_new: bool) -> tuple[Dialog, Rendered]:
+    def _proven(
+        self, filled: tuple[Dialog, Rendered], plainly: Plainly, says: Callable[[str], bool], *, is_new: bool
+    ) -> tuple[Dialog, Rendered]:
         """A replayed render; what is new, and a sample of the others, is compared with the template's own."""
-        is_sampled = xxh3_64_intdigest(filled[1].text.encode()) % PROVE_EVERY == 0
-        if not is_new and not is_sampled:
+        turn, place = divmod(xxh3_64_intdigest(filled[1].text.encode()), PROVE_EVERY)
+        is_compared = is_new or (place == 0 and turn % PROVE_SPANS_EVERY == 0)
+        if not is_compared and (place or says(filled[0].text)):
             self.served += 1
             return filled
         found = plainly()
-        if not is_same(found, filled):
+        if not is_compared or not is_same(found, filled):
             self.distrusted = True
             self._shapes.clear()
             found[0].counts["render/replay-distrusted"] += 1
         return found
+
+    def _says(self, conversation: Conversation, kwargs: Mapping[str, Json], text: str) -> bool:
+        """Whether the template itself says a text of a row."""
+        with suppress(Rejected):
+            return self._template.plain(conversation, self._form, kwargs) == text
+        return False
 
     def _build(
         self,

@@ -93,14 +93,17 @@ Checked = NewType("Checked", Conversation)  # type: ignore[misc]  # mypy takes i
 """A conversation that met the chat contract: made by `contract.check`, and by `readmit` from published rows."""
 
 
+_canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
+_recorded = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def canonical_json(value: Json) -> bytes:
     """UTF-8 bytes of sorted, compact JSON: equal for equal values in any key order.
 
     Raises:
         ValueError: a number that JSON has not (NaN, infinity), or a lone surrogate.
     """
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return text.encode("utf-8")
+    return _canonical.encode(value).encode("utf-8")
 
 
 def template_kwargs(conversation: Conversation) -> dict[str, Json]:
@@ -121,24 +124,37 @@ def canonical_bytes(conversation: Conversation) -> bytes:
 
     Messages hold texts alone, which msgspec writes as `canonical_json` does, and faster.
     """
-    messages = msgspec.json.encode([_canonical_message(message) for message in conversation.messages])
+    messages = msgspec.json.encode([_hashed(message) for message in conversation.messages])
     kwargs = canonical_json(template_kwargs(conversation))
     return b'{"chat_template_kwargs":%b,"messages":%b}' % (kwargs, messages)
 
 
-def _canonical_message(message: Message) -> dict[str, Json]:
-    """A message with its keys in order."""
+class _Part(msgspec.Struct):
+    """Content of a message, as it is hashed."""
+
+    text: str
+    type: str
+
+
+class _Hashed(msgspec.Struct):
+    """A message as it is hashed: its keys in order, those that are unset left out."""
+
+    channel: str | msgspec.UnsetType
+    content: tuple[_Part]
+    name: str | None
+    recipient: str | msgspec.UnsetType
+    role: str
+
+
+def _hashed(message: Message) -> _Hashed:
     text = message.text
     if message.is_call:
         text = canonical_json(json.loads(text)).decode("utf-8")
-    entry: dict[str, Json] = {} if message.channel is None else {"channel": message.channel}
-    entry |= {"content": [{"text": text, "type": "text"}], "name": message.name}
-    if message.recipient is not None:
-        entry["recipient"] = message.recipient
-    entry["role"] = message.role
-    return entry
+    channel = msgspec.UNSET if message.channel is None else message.channel
+    recipient = msgspec.UNSET if message.recipient is None else message.recipient
+    return _Hashed(channel, (_Part(text, "text"),), message.name, recipient, message.role)
 
 
 def recorded_json(value: Json) -> str:
     """JSON text in recorded key order, `, ` and `: ` between: how arguments, tools and kwargs are stored."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _recorded.encode(value)

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from turnmill.conversation import (
@@ -93,10 +94,8 @@ def _message_column(rows: Sequence[Sequence[Message]], kind: pa.ListType) -> pa.
     part = content.value_type
     texts = [pa.array(["text"] * len(flat), pa.string()), pa.array([message.text for message in flat], pa.string())]
     parts = pa.StructArray.from_arrays(texts, fields=list(part))
-    fields = {
-        name: pa.array([getattr(message, name) for message in flat], pa.string())
-        for name in ("role", "name", "channel", "recipient")
-    }
+    names = ("role", "name", "channel", "recipient")
+    fields = {name: pa.array(list(map(attrgetter(name), flat)), pa.string()) for name in names}
     ends = pa.array(range(len(flat) + 1), pa.int32())
     fields["content"] = pa.ListArray.from_arrays(ends, parts, type=content)
     struct = kind.value_type
@@ -120,7 +119,7 @@ def _without_messages(conversation: Conversation, keep_columns: Sequence[str]) -
         "source": conversation.source,
         "source_id": conversation.source_id,
         "chat_template_kwargs": recorded_json(template_kwargs(conversation)),
-        "weights": None if all(weight is None for weight in weights) else weights,
+        "weights": None if weights.count(None) == len(weights) else weights,
         "recorded": None if recorded == list(range(len(messages))) else recorded,
         "verbatim": recorded_json(verbatim) if verbatim else None,
         "source_file": meta.get("source_file"),

@@ -19,7 +19,7 @@ from turnmill.rendering.form import Entry, Form, Written, rank, write
 from turnmill.rendering.limits import MAX_CHARACTERS
 from turnmill.rendering.passage_recording import Recorded, Writer
 from turnmill.rendering.segments import Segment, Stretch, joined_segments
-from turnmill.rendering.steps import Refused, compiled, walked
+from turnmill.rendering.steps import Refused, Run, compiled, run_steps, walked
 from turnmill.rendering.template import Dialog, Template
 from turnmill.rendering.trace import UNOWNED, Origin, Owner
 from turnmill.rendering.walk import INPUTS
@@ -28,6 +28,8 @@ MAX_VARIANTS = 12
 """Passages of one kind of message at one point: contents and places that take different ways through the template."""
 MAX_PLACED = 64
 """Messages for which a passage remembers whose its pieces are."""
+COMPILED_AT = 20
+"""Uses of a passage before its steps become a function: making that takes as long as so many walks over them."""
 FREE_RECORDINGS = 12
 ROWS_PER_RECORDING = 8
 """A recording costs as much as three renders: after the first ones, one for so many rows that passages have served."""
@@ -56,7 +58,8 @@ class Passage:
         self.own: dict[Hashable, list[Passage]] = {}
         self.then: list[Passage] = []
         self.layout = Layout(recorded.pieces)
-        self._run, self._changes = compiled(recorded.steps, INPUTS), recorded.changes
+        self._steps, self._changes = recorded.steps, recorded.changes
+        self._compiled: Run | None = None
         self._texts = [piece.text for piece in recorded.pieces]
         self._writers = [piece.writer for piece in recorded.pieces]
         self._placed: dict[tuple[int, int], list[tuple[Origin, Owner]]] = {}
@@ -69,10 +72,7 @@ class Passage:
             number: of the entry at hand, -1 for none.
             said: what is said so far.
         """
-        try:
-            registers = self._run(inputs)
-        except Exception:  # a step may raise only where the guards do not hold
-            return False
+        registers = self._registers(inputs)
         if registers is None:
             return False
         if self._texts:
@@ -82,6 +82,17 @@ class Passage:
             said.namespaces[key] = registers[register]
         said.passages.append(self)
         return True
+
+    def _registers(self, inputs: Sequence[Any]) -> Sequence[Any] | None:
+        """All registers after the steps; None where a guard does not hold."""
+        if self.uses < COMPILED_AT:
+            return run_steps(self._steps, inputs)
+        if self._compiled is None:
+            self._compiled = compiled(self._steps, INPUTS)
+        try:
+            return self._compiled(inputs)
+        except Exception:  # a step may raise only where the guards do not hold
+            return None
 
     def writers_of(self, entries: Sequence[Entry], number: int) -> list[tuple[Origin, Owner]]:
         """Of each piece whose it is, and who was being rendered."""

@@ -47,7 +47,8 @@ def split_think(text: str, openers: Sequence[str]) -> ThinkBlock | None:
 
 
 @lru_cache(maxsize=64)
-def _openers_and_closers(openers: tuple[str, ...]) -> tuple[str, ...]:
+def openers_and_closers(openers: tuple[str, ...]) -> tuple[str, ...]:
+    """All tags of think blocks."""
     return (*openers, *map(closer, openers))
 
 
@@ -93,7 +94,7 @@ def place_reasoning(utterance: Utterance, recorded: str, openers: Sequence[str],
         if recorded:
             counts["read/think-block-beside-field"] += 1
     else:
-        for tag in _openers_and_closers(tuple(openers)):
+        for tag in openers_and_closers(tuple(openers)):
             if tag in utterance.text:
                 counts["read/think-tag-in-text"] += 1
                 break

@@ -11,6 +11,7 @@ from turnmill.dialects import Reading
 from turnmill.dialects.assemble import assemble
 from turnmill.dialects.content import read_text
 from turnmill.dialects.fields import Fields, require_known
+from turnmill.dialects.plain import plain_messages
 from turnmill.dialects.recorded import Utterance
 from turnmill.dialects.tools import read_template_kwargs, read_tools, settle_thinking
 from turnmill.dialects.turns import MESSAGE_KEYS, Manner, read_message
@@ -48,6 +49,8 @@ def read_chat(record: dict[str, Json], reading: Reading, manner: Manner, *column
         Rejected: what the record cannot be read as.
     """
     fields, messages = open_chat(record, reading, *columns)
+    if not fields.rest and (plain := plain_messages(messages, manner, reading)):
+        return Conversation(plain)
     utterances = [read_message(message, index, manner, reading) for index, message in enumerate(messages)]
     return read_row(fields, utterances, reading)
 

@@ -8,7 +8,18 @@ import pytest
 from turnmill.dialects import Reading, convert, dialects, plain, row
 from turnmill.errors import Rejected
 
-TEXTS = ("a", "", " ", "b\0", "<think>r</think>x", "x <think> y", "<tool_call>{}</tool_call>", "1 < 2", "</think>", "\0")
+TEXTS = (
+    "a",
+    "",
+    " ",
+    "b\0",
+    "<think>r</think>x",
+    "x <think> y",
+    "<tool_call>{}</tool_call>",
+    "1 < 2",
+    "</think>",
+    "\0",
+)
 ROLES = {
     "openai": ("user", "assistant", "system", "developer", "User", "tool", "critic", None),
     "sharegpt": ("human", "gpt", "system", "user", "assistant", "function_call", "observation", 7),

@@ -35,14 +35,16 @@ class State:
 
     def advance(self, message: Message) -> None:
         """Take in a message that broke no rule."""
-        if message.is_call:
-            self.pending.append(message.recipient or "")
-            self.answered = 0
-        elif message.role == "tool":
+        role = message.role
+        if role == "assistant":
+            self.met_assistant = True
+            if message.recipient is not None:
+                self.pending.append(message.recipient)
+                self.answered = 0
+        elif role == "tool":
             self.pending.popleft()
             self.answered += 1
-        self.met_turn = self.met_turn or message.role not in ("system", "developer")
-        self.met_assistant = self.met_assistant or message.role == "assistant"
+        self.met_turn = self.met_turn or role not in ("system", "developer")
         self.previous = message
 
 

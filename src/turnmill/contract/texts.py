@@ -10,6 +10,8 @@ from turnmill.errors import quote
 
 def text_is_unicode(state: State, message: Message) -> Fault | None:
     """Text and names have a UTF-8 form (no lone surrogates)."""
+    if message.name is None and message.recipient is None and message.text.isascii():
+        return None
     for text in (message.text, message.name or "", message.recipient or ""):
         if not text.isascii():
             try:

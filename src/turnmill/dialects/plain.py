@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from turnmill.conversation import Json, Message
+from turnmill.conversation import Json, Message, Role
 from turnmill.dialects import Reading
 from turnmill.dialects.reasoning import openers_and_closers
-from turnmill.dialects.turns import INLINE_CALL, Manner
+from turnmill.dialects.turns import INLINE_CALL, Manner, Speaker
 
 NUL = "\0"
+PLAIN_ROLES: dict[Speaker | None, Role] = {
+    "system": "system", "developer": "developer", "user": "user", "assistant": "assistant",
+}  # fmt: skip
+"""Who says nothing but texts, and answers no call."""
 
 
 def plain_messages(messages: list[Json], manner: Manner, reading: Reading) -> tuple[Message, ...] | None:
@@ -27,8 +31,8 @@ def plain_messages(messages: list[Json], manner: Manner, reading: Reading) -> tu
         role, text = message.get("role"), message.get("content")
         if role is None and manner.role_keys:
             role, text = _other_spelling(message, manner)
-        speaker = manner.speakers.get(role) if type(role) is str else None
-        if type(text) is not str or speaker not in ("user", "assistant", "system", "developer"):
+        speaker = PLAIN_ROLES.get(manner.speakers.get(role)) if type(role) is str else None
+        if type(text) is not str or speaker is None:
             return None
         made.append(Message(speaker, text, "final" if speaker == "assistant" else None, recorded=index))
     return None if _holds_marks(made, reading.think_tags) else tuple(made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO, cast
 
 import msgspec
@@ -47,9 +47,24 @@ def plan(
         UsageError: nothing found, or a file is unreadable, empty, or of a kind that is not read.
         StaleError: a file changed while it was hashed.
     """
+    return plan_files(
+        source, resolve(data), options, first_row=first_row, shard_bytes=shard_bytes, plain_text=plain_text
+    )
+
+
+def plan_files(
+    source: str,
+    named: Iterable[tuple[str, str]],
+    options: Read,
+    *,
+    first_row: int = 0,
+    shard_bytes: int = SHARD_BYTES,
+    plain_text: bool = False,
+) -> SourcePlan:
+    """The shards of files that are known: path and name of each; else as `plan`."""
     files: list[SourceFile] = []
     shards: list[Shard] = []
-    for path, name in resolve(data):
+    for path, name in named:
         whole = _whole_file(source, path, name, first_row)
         if plain_text and is_plain_text(name):
             whole = msgspec.structs.replace(whole, layout="lines")

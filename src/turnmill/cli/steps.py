@@ -103,7 +103,7 @@ def run(
         engine=steps.engine_of(executor, workers),
         max_concurrent=max_concurrent,
         dry_run=dry_run,
-        tell=lambda outcome: None if as_json else _tell(outcome),
+        tell=lambda outcome: None if as_json else tell(outcome),
     )
     if as_json:
         write_json([{**steps.described(one.node, place), "state": one.state} for one in outcomes])
@@ -116,7 +116,8 @@ LIST = "turnmill steps list"
 WORDS = {"to-make": "would be made", "not-run": "not run"}
 
 
-def _tell(outcome: Outcome) -> None:
+def tell(outcome: Outcome) -> None:
+    """A line on what became of a step."""
     word = WORDS.get(outcome.state, outcome.state)
     detail = f" in {outcome.seconds:.1f} s" if outcome.state == "made" else ""
     if outcome.error is not None:

@@ -82,6 +82,8 @@ def run_task(task: ShardTask) -> ShardResult:
         try:
             with _collecting_rarely():
                 result = task.run_shard(task.shard, draft)
+            if not isinstance(result, ShardResult):
+                raise TypeError(f"{task.run_shard} gave {type(result).__name__}; expected a ShardResult")
             result = msgspec.structs.replace(result, files=inventory(draft))
             write_whole(draft / RESULT, json_file(msgspec.to_builtins(result)))
             sync_tree(draft)

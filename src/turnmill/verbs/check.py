@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -265,6 +266,11 @@ def check_health(source: str, counts: dict[str, int], health: Health, next_step:
     if read < health.min_rows:
         return f"{lost}; under {health.min_rows} rows that only warns:\n{listing}"
     raise HealthError(f"{lost}, over the limit of {health.max_rejected:.1%}:\n{listing}", next_step=next_step)
+
+
+def show_command(opened: OpenSource) -> str:
+    """The command that shows what becomes of a source's rows."""
+    return f"turnmill check {shlex.join(opened.source.data)}"
 
 
 def check_fatal(faults: Sequence[str], read: Read) -> None:

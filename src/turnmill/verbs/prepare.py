@@ -239,7 +239,9 @@ def _check(builder: Builder, plan: Plan, opened: OpenSource) -> Built:
 
     tasks = check.tasks_of(opened, config, step.fingerprint)
     built = builder.build(step, tasks, check.run_shard, finish, rows=[task.shard.rows for task in tasks])
-    warning = check.check_health(name, _sums(built.results), config.of(opened.source).health, _show(opened))
+    warning = check.check_health(
+        name, _sums(built.results), config.of(opened.source).health, check.show_command(opened)
+    )
     plan.warnings.extend([warning] if warning else [])
     plan.warnings.extend(alarms(name, _sums(built.results)))
     return built
@@ -247,12 +249,8 @@ def _check(builder: Builder, plan: Plan, opened: OpenSource) -> Built:
 
 def _check_source(plan: Plan, opened: OpenSource, results: Sequence[ShardResult]) -> None:
     counts, own = _sums(results), plan.config.of(opened.source)
-    check.check_health(opened.source.name, counts, own.health, _show(opened))
+    check.check_health(opened.source.name, counts, own.health, check.show_command(opened))
     check.check_fatal([fault for result in results for fault in result.extra["fatal"]], own.read)
-
-
-def _show(opened: OpenSource) -> str:
-    return f"turnmill check {shlex.join(opened.source.data)}"
 
 
 def _sums(results: Iterable[ShardResult]) -> dict[str, int]:

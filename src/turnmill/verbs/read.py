@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,11 +16,13 @@ from turnmill.conversation import PROVENANCE, Conversation, Json
 from turnmill.dialects import Mapping, Reading, convert, dialects
 from turnmill.dialects.canonical import ALWAYS_KEPT
 from turnmill.dialects.detect import TEXT, Detected, detect
-from turnmill.errors import Rejected, UsageError, shell_word
+from turnmill.errors import Rejected, StaleError, UsageError, shell_word
 from turnmill.files.foreign import FIRST_RECORDS, refuse_other_formats
 from turnmill.files.plan import SHARD_BYTES, plan
 from turnmill.files.read import records
-from turnmill.files.record import Shard, SourcePlan
+from turnmill.files.record import Shard, SourceFile, SourcePlan
+from turnmill.files.stores import is_url
+from turnmill.files.texts import template_of
 from turnmill.options import KEEP_ALL, Read, Source
 from turnmill.repairs import repairs
 
@@ -58,7 +61,30 @@ def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES) -> list[Open
         found = limited(found, own.limit)
         opened.append(_with_dialects(source, found, own.read))
         first_row += sum(shard.rows for shard in found.shards)
+    refuse_mixed_templates(opened)
     return opened
+
+
+def refuse_mixed_templates(opened: Sequence[OpenSource]) -> None:
+    """Refuse rendered texts of two templates in one run: a model would learn two ways to say one thing.
+
+    Raises:
+        StaleError: two files of texts name two templates.
+    """
+    first: SourceFile | None = None
+    template: str | None = None
+    for file in (file for one in opened for file in one.plan.files if one.dialects[file.name] == TEXT):
+        if file.layout != "parquet" or file.compression != "none" or is_url(file.path):
+            continue
+        found = template_of(Path(file.path))
+        if found is None:
+            continue
+        if first is not None and found != template:
+            what = f"{first.name} was rendered with the template {template:.12}…, {file.name} with {found:.12}…"
+            raise StaleError(
+                f"{what}; expected texts of one template", next_step="turnmill render DATA --template NAME --output OUT"
+            )
+        first, template = file, found
 
 
 def limited(found: SourcePlan, limit: int | None) -> SourcePlan:

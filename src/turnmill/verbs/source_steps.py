@@ -79,7 +79,7 @@ class SourceNodes(NamedTuple):
     @property
     def named(self) -> dict[str, Node]:
         """Stage → its node, in order."""
-        return {name: node for name, node in zip(self._fields, self, strict=True) if node is not None}
+        return {node.name.rpartition("/")[2]: node for node in self if node is not None}
 
 
 class Limits(NamedTuple):

@@ -13,9 +13,9 @@ from turnmill.errors import UsageError, shell_word
 
 @configured("sources", "read", "check", "health", "model", "render")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="The folder to publish; replaced whole.")
-@click.option("--cache", type=click.Path(path_type=Path), help="Where finished steps are kept; default beside OUT.")
+@click.option("--cache", metavar="DIR|URL", help="Where finished steps are kept; default beside OUT.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
-def command(call: Invocation, output: Path | None, cache: Path | None, dry_run: bool) -> None:
+def command(call: Invocation, output: Path | None, cache: str | None, dry_run: bool) -> None:
     """Reads, checks and renders, and publishes OUT whole: `texts/*.parquet` with the ids of the chats.
 
     No row is let go as a duplicate, no text begins with a BOS token, and rows whose content holds a control token leave

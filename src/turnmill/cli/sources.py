@@ -11,6 +11,7 @@ import click
 from turnmill.cli.output import next_step, write, write_json, write_table
 from turnmill.cli.steps import CACHE, JSON, tell
 from turnmill.errors import StaleError, quote, shell_word
+from turnmill.steps.store import place_of
 
 if TYPE_CHECKING:
     from turnmill.verbs.render import Wording
@@ -77,7 +78,7 @@ def _cell(value: Any) -> str:
 @JSON
 def run(  # an option each
     name: str,
-    cache: Path | None,
+    cache: str | None,
     limit: int | None,
     template: str,
     workers: int | None,
@@ -90,12 +91,12 @@ def run(  # an option each
     from turnmill.verbs import sources, steps
     from turnmill.verbs.source_steps import Limits, nodes_of
 
-    place = cache or steps.default_cache()
+    place, store = place_of(cache, steps.default_cache())
     nodes = nodes_of(name, _wording(template), Limits(limit))
     outcomes = run_graph(
         [nodes.normalized],
         place,
-        engine=steps.engine_of(executor, workers),
+        engine=steps.engine_of(executor, workers, store),
         tell=lambda outcome: None if as_json else tell(outcome),
     )
     check_outcomes(outcomes)
@@ -131,16 +132,18 @@ def _wording(template: str) -> Wording:
 @TEMPLATE
 @click.option("--rows", type=click.IntRange(0), default=2, show_default=True, help="Shown of each kind.")
 @JSON
-def verify(name: str, cache: Path | None, limit: int | None, template: str, rows: int, as_json: bool) -> None:
+def verify(name: str, cache: str | None, limit: int | None, template: str, rows: int, as_json: bool) -> None:
     """Counts at each stage against the records of the source, and some rows beside their originals.
 
     Exit 4 where a row is gone that no count explains.
     """
+    from turnmill.steps.build import Engine
     from turnmill.verbs import sources, steps
     from turnmill.verbs.source_steps import Limits, nodes_of
 
     nodes = nodes_of(name, _wording(template), Limits(limit))
-    found = sources.verify(name, nodes, cache or steps.default_cache(), rows)
+    place, store = place_of(cache, steps.default_cache())
+    found = sources.verify(name, nodes, place, rows, Engine(store=store))
     if as_json:
         write_json(_as_json(found))
     else:

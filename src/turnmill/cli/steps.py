@@ -9,13 +9,14 @@ import click
 
 from turnmill.cli.output import next_step, notice, write, write_json, write_table
 from turnmill.errors import shell_word
+from turnmill.steps.store import Place, place_of
 
 if TYPE_CHECKING:
     from turnmill.steps.graph import Outcome
 
 TARGETS = click.argument("targets", metavar="SOURCE[/STAGE]|FILE.py:FUNCTION...", nargs=-1)
 CACHE = click.option(
-    "--cache", type=click.Path(path_type=Path), metavar="DIR", help="Where finished steps lie; default in ~/.cache."
+    "--cache", metavar="DIR|URL", help="Where finished steps lie, a folder or a store; default in ~/.cache."
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 
@@ -29,12 +30,12 @@ def command() -> None:
 @TARGETS
 @CACHE
 @JSON
-def list_command(targets: tuple[str, ...], cache: Path | None, as_json: bool) -> None:
+def list_command(targets: tuple[str, ...], cache: str | None, as_json: bool) -> None:
     """Every step of the targets, what is needed first; without a target, of all sources."""
     from turnmill.verbs import steps
 
     named = targets or tuple(steps.all_names())
-    found = steps.listed(steps.nodes_named(named), cache or steps.default_cache())
+    found = steps.listed(steps.nodes_named(named), place_of(cache, steps.default_cache()))
     if as_json:
         write_json(found)
         return
@@ -47,11 +48,11 @@ def list_command(targets: tuple[str, ...], cache: Path | None, as_json: bool) ->
 @click.argument("target", metavar="SOURCE/STAGE|FOLDER")
 @CACHE
 @JSON
-def show(target: str, cache: Path | None, as_json: bool) -> None:
+def show(target: str, cache: str | None, as_json: bool) -> None:
     """The record of a finished step: recipe, inputs, counts, what it made, and with which versions."""
     from turnmill.verbs import steps
 
-    found: dict[str, Any] = steps.record(steps.folder_of(target, cache or steps.default_cache()))
+    found: dict[str, Any] = steps.record(steps.folder_of(target, place_of(cache, steps.default_cache())))
     if as_json:
         write_json(found)
         return
@@ -78,7 +79,7 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
 @JSON
 def run(
     targets: tuple[str, ...],
-    cache: Path | None,
+    cache: str | None,
     max_concurrent: int,
     workers: int | None,
     executor: str,
@@ -96,17 +97,17 @@ def run(
 
     if not targets:
         raise UsageError("no step named; expected a source, SOURCE/STAGE or FILE.py:FUNCTION", next_step=LIST)
-    place = cache or steps.default_cache()
+    place, store = place_of(cache, steps.default_cache())
     outcomes = run_graph(
         steps.nodes_named(targets),
         place,
-        engine=steps.engine_of(executor, workers),
+        engine=steps.engine_of(executor, workers, store),
         max_concurrent=max_concurrent,
         dry_run=dry_run,
         tell=lambda outcome: None if as_json else tell(outcome),
     )
     if as_json:
-        write_json([{**steps.described(one.node, place), "state": one.state} for one in outcomes])
+        write_json([{**steps.described(one.node, Place(place, store)), "state": one.state} for one in outcomes])
     check_outcomes(outcomes)
     if not as_json:
         next_step(f"turnmill steps show {shell_word(outcomes[-1].node.folder(place))}" if not dry_run else LIST)
@@ -130,14 +131,14 @@ def tell(outcome: Outcome) -> None:
 @click.command()
 @TARGETS
 @CACHE
-def graph(targets: tuple[str, ...], cache: Path | None) -> None:
+def graph(targets: tuple[str, ...], cache: str | None) -> None:
     """The targets' graph as a Mermaid flowchart, for a page or `mmdc`."""
     from turnmill.steps.graph import mermaid
     from turnmill.verbs import steps
 
-    place = cache or steps.default_cache()
+    place, store = place_of(cache, steps.default_cache())
     nodes = steps.nodes_named(targets or tuple(steps.all_names()))
-    write(mermaid(nodes, lambda node: "built" if node.is_built(place) else ""))
+    write(mermaid(nodes, lambda node: "built" if node.is_built(place, store) else ""))
 
 
 for verb in (list_command, show, run, graph):

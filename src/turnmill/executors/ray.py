@@ -146,7 +146,7 @@ def _connected(workers: int) -> Any:
     if address:
         _require_answer(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of each run
-    quiet = {"logging_level": "error", "log_to_driver": False}
+    quiet: dict[str, Any] = {"logging_level": "error", "log_to_driver": False}
     try:
         ray.init(address=address or "auto", **quiet)
     except ConnectionError as problem:

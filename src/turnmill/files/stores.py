@@ -22,6 +22,9 @@ PACKAGES = {
 }
 """Protocol → the package that opens it; fsspec opens some others by itself."""
 
+KEYED = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl"))
+"""Protocols of stores that have keys and no folders: what one would make there is a bucket."""
+
 _LOOKS = {
     **dict.fromkeys(("gs", "gcs"), "gcloud storage ls"),
     **dict.fromkeys(("http", "https"), "curl -sSIL"),

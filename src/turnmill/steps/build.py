@@ -20,6 +20,7 @@ from turnmill.steps.lease import lease
 from turnmill.steps.manifest import Manifest, built
 from turnmill.steps.shards import RESULT, RunShard, ShardResult, ShardTask, clean, run_task, shard_folder
 from turnmill.steps.step import Step
+from turnmill.steps.store import StepStore
 
 
 class Finished(NamedTuple):
@@ -47,6 +48,8 @@ class Engine(NamedTuple):
     workers: int = 1
     """How many shards at once, where the executor can."""
     progress: Progress | None = None
+    store: StepStore | None = None
+    """Where finished steps are kept beside the disk."""
 
 
 INLINE = Engine()
@@ -84,21 +87,30 @@ def build(
         StaleError: the folder is there, but not what its manifest lists.
     """
     folder = Path(os.path.abspath(cache)) / step.folder_name
-    if built(folder, step):
+    if _is_there(folder, step, engine.store):
         return folder
     with lease(folder) as held:
-        if built(folder, step):
+        if _is_there(folder, step, engine.store):
             return folder
         draft = beside(folder, "draft")
         with writing(draft):
             clean(draft, len(shards))
-        tasks = [ShardTask(run_shard, shard, shard_folder(draft, index)) for index, shard in enumerate(shards)]
+        tasks = [
+            ShardTask(run_shard, shard, shard_folder(draft, index), engine.store) for index, shard in enumerate(shards)
+        ]
         results = _run_shards(step, tasks, engine)
         with writing(draft):
             clean(draft, len(shards))
             held.check()
             _publish(step, draft, folder, results, finish)
+        if engine.store is not None:
+            engine.store.push_step(folder.name)
     return folder
+
+
+def _is_there(folder: Path, step: Step, store: StepStore | None) -> bool:
+    """Whether the folder is there, or was fetched now."""
+    return built(folder, step) or (store is not None and store.fetch_step(folder.name) and built(folder, step))
 
 
 def _run_shards(step: Step, tasks: Sequence[ShardTask], engine: Engine) -> list[ShardResult]:
@@ -110,6 +122,8 @@ def _run_shards(step: Step, tasks: Sequence[ShardTask], engine: Engine) -> list[
     with closing(fresh):
         for task in tasks:
             results.append(run_task(task) if task.folder in finished else next(fresh))
+            if engine.store is not None and not task.folder.exists():  # it was run on another machine
+                engine.store.fetch_shard(task.folder)
             tell(step.name, len(results), len(tasks))
     return results
 

@@ -14,6 +14,7 @@ from turnmill.steps.build import INLINE, Engine, Finish, build, no_finish
 from turnmill.steps.manifest import built
 from turnmill.steps.shards import RunShard
 from turnmill.steps.step import Step
+from turnmill.steps.store import StepStore
 
 MAX_CONCURRENT = 2
 
@@ -45,13 +46,13 @@ class Node:
         """Where its output lies, or will."""
         return cache.absolute() / self.step.folder_name
 
-    def is_built(self, cache: Path) -> bool:
-        """Whether its output is there.
+    def is_built(self, cache: Path, store: StepStore | None = None) -> bool:
+        """Whether its output is there, or in the store.
 
         Raises:
             StaleError: something else is there.
         """
-        return built(self.folder(cache), self.step)
+        return built(self.folder(cache), self.step) or (store is not None and store.has_step(self.step.folder_name))
 
 
 State = Literal["built", "made", "to-make", "failed", "not-run"]
@@ -88,7 +89,7 @@ def in_order(nodes: Iterable[Node]) -> list[Node]:
     return list(found.values())
 
 
-def pruned(nodes: Iterable[Node], cache: Path) -> list[Node]:
+def pruned(nodes: Iterable[Node], cache: Path, store: StepStore | None = None) -> list[Node]:
     """Those of `in_order` that a run looks at: what only a built node needs is left out.
 
     Raises:
@@ -101,7 +102,7 @@ def pruned(nodes: Iterable[Node], cache: Path) -> list[Node]:
         if node.step.fingerprint in wanted:
             continue
         wanted[node.step.fingerprint] = node
-        if not node.is_built(cache):
+        if not node.is_built(cache, store):
             open_nodes.extend(node.needs)
     return [node for node in in_order(wanted.values()) if node.step.fingerprint in wanted]
 
@@ -134,9 +135,9 @@ def run(
     """
     if max_concurrent < 1:
         raise UsageError(f"max_concurrent is {max_concurrent}; expected at least 1", next_step="--max-concurrent 1")
-    order = pruned(nodes, cache)
+    order = pruned(nodes, cache, engine.store)
     if dry_run:
-        planned = [Outcome(node, "built" if node.is_built(cache) else "to-make") for node in order]
+        planned = [Outcome(node, "built" if node.is_built(cache, engine.store) else "to-make") for node in order]
         for outcome in planned:
             tell(outcome)
         return planned
@@ -175,13 +176,22 @@ def _finished(
 def _build(node: Node, cache: Path, engine: Engine) -> Outcome:
     started = time.monotonic()
     try:
-        if node.is_built(cache):
-            return Outcome(node, "built")
-        shards = node.plan(tuple(need.folder(cache) for need in node.needs))
+        is_there = node.is_built(cache, engine.store)
+        if not is_there:
+            _fetch(node.needs, engine.store)
+        shards = [] if is_there else node.plan(tuple(need.folder(cache) for need in node.needs))
         build(node.step, cache, shards, node.run_shard, finish=node.finish, engine=node.engine(engine))
+        if is_there:
+            return Outcome(node, "built")
     except Exception as error:
         return Outcome(node, "failed", time.monotonic() - started, error)
     return Outcome(node, "made", time.monotonic() - started)
+
+
+def _fetch(needs: Sequence[Node], store: StepStore | None) -> None:
+    if store is not None:
+        for need in needs:
+            store.fetch_step(need.step.folder_name)
 
 
 def check_outcomes(outcomes: Sequence[Outcome]) -> None:

@@ -30,6 +30,7 @@ from turnmill.selection import ORDERED
 from turnmill.steps.build import Engine, Progress
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
+from turnmill.steps.store import Place, place_of
 from turnmill.verbs import (
     check,
     decontaminate,
@@ -154,19 +155,18 @@ def plan_of(config: Config) -> Plan:
     return Plan(config, opened, model, max_tokens, recipes, evaluation)
 
 
-def cache_of(output: Path, cache: Path | None) -> Path:
-    """Where step folders lie: `--cache`, or a hidden sibling of OUT.
+def cache_of(output: Path, cache: str | Path | None) -> Place:
+    """Where step folders lie: `--cache`, a folder or the URL of a store, or a hidden sibling of OUT.
 
     Raises:
         UsageError: it lies inside OUT, which is replaced whole.
     """
     place = Path(os.path.realpath(output))
-    if cache is None:
-        return beside(place, "steps")
-    if Path(os.path.realpath(cache)).is_relative_to(place):
+    found = place_of(None if cache is None else str(cache), beside(place, "steps"))
+    if Path(os.path.realpath(found.folder)).is_relative_to(place):
         what = f"the cache {cache} lies inside the output {output}, which is replaced whole; expected another place"
         raise UsageError(what, next_step=f"--cache {shell_word(beside(place, 'steps'))}")
-    return cache
+    return found
 
 
 def refuse_inputs_inside(plan: Plan, output: Path) -> None:
@@ -183,15 +183,15 @@ def refuse_inputs_inside(plan: Plan, output: Path) -> None:
             raise UsageError(what, next_step=f"--output {shell_word(f'{place}-again')}")
 
 
-def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:
+def run(plan: Plan, cache: Place, progress: Progress | None = None) -> Prepared:
     """Build every step that is not there already.
 
     Raises:
         HealthError: a source lost too many rows, or the template cannot say too many; nothing is published.
     """
     config = plan.config
-    engine = Engine(executors.get(config.executor), config.workers or os.cpu_count() or 1, progress)
-    builder = Builder(cache, engine)
+    engine = Engine(executors.get(config.executor), config.workers or os.cpu_count() or 1, progress, cache.store)
+    builder = Builder(cache.folder, engine)
     evaluation = _evaluation(builder, plan)
     checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.sources}
     filters = {

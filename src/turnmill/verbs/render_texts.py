@@ -14,6 +14,7 @@ from turnmill.files.inventory import rows_of
 from turnmill.files.publish import publish
 from turnmill.steps.build import Engine, Progress
 from turnmill.steps.shards import ShardResult
+from turnmill.steps.store import Place
 from turnmill.verbs import check, render
 from turnmill.verbs.built import Builder, Built
 from turnmill.verbs.prepare import check_sayable
@@ -68,14 +69,15 @@ def plan_of(config: Config) -> RenderPlan:
     return RenderPlan(config, open_sources(config), wordings)
 
 
-def run(plan: RenderPlan, cache: Path, progress: Progress | None = None) -> RenderedTexts:
+def run(plan: RenderPlan, cache: Place, progress: Progress | None = None) -> RenderedTexts:
     """Check and render every row; none is let go by a filter or as a duplicate.
 
     Raises:
         HealthError: a source lost too many rows; nothing is published.
     """
     config = plan.config
-    builder = Builder(cache, Engine(executors.get(config.executor), config.workers or os.cpu_count() or 1, progress))
+    workers = config.workers or os.cpu_count() or 1
+    builder = Builder(cache.folder, Engine(executors.get(config.executor), workers, progress, cache.store))
     checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.opened}
     return RenderedTexts(checks, {name: _render(builder, plan, name, built) for name, built in checks.items()})
 

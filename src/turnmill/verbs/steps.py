@@ -15,10 +15,11 @@ from turnmill.executors import executors
 from turnmill.packages import cache_directory
 from turnmill.registry import Registry
 from turnmill.sources import PinnedSource, sources
-from turnmill.steps.build import Engine, Progress
+from turnmill.steps.build import Engine
 from turnmill.steps.changes import step_folders
 from turnmill.steps.graph import Node, in_order
 from turnmill.steps.manifest import Manifest, manifest_of
+from turnmill.steps.store import Place, StepStore
 from turnmill.verbs.render import Wording
 from turnmill.verbs.source_steps import DEFAULT_WORDING, Limits, nodes_of
 
@@ -87,17 +88,17 @@ def all_names() -> list[str]:
     return sources.names()
 
 
-def engine_of(executor: str, workers: int | None, progress: Progress | None = None) -> Engine:
+def engine_of(executor: str, workers: int | None, store: StepStore | None) -> Engine:
     """What runs shards."""
-    return Engine(executors.get(executor), workers or os.cpu_count() or 1, progress)
+    return Engine(executors.get(executor), workers or os.cpu_count() or 1, store=store)
 
 
-def described(node: Node, cache: Path) -> dict[str, Json]:
+def described(node: Node, place: Place) -> dict[str, Json]:
     """A node as `steps list --json` shows it."""
     return {
         "name": node.name, "step": node.step.name, "version": node.step.version,
         "fingerprint": node.step.fingerprint, "needs": [need.name for need in node.needs],
-        "built": node.is_built(cache), "folder": str(node.folder(cache)),
+        "built": node.is_built(place.folder, place.store), "folder": str(node.folder(place.folder)),
     }  # fmt: skip
 
 
@@ -128,8 +129,8 @@ def _shown(params: dict[str, Json]) -> Json:
     return shown
 
 
-def folder_of(target: str, cache: Path, wording: Wording = DEFAULT_WORDING) -> Path:
-    """The folder that was typed: a step's own, or that of a node.
+def folder_of(target: str, place: Place, wording: Wording = DEFAULT_WORDING) -> Path:
+    """The folder that was typed: a step's own, or that of a node, fetched where a store has it.
 
     Raises:
         UsageError: the node is not built.
@@ -137,14 +138,16 @@ def folder_of(target: str, cache: Path, wording: Wording = DEFAULT_WORDING) -> P
     if (Path(target) / "manifest.json").is_file():
         return Path(target)
     node = nodes_named([target], wording)[0]
-    if not node.is_built(cache):
+    if place.store is not None:
+        place.store.fetch_step(node.step.folder_name)
+    if not node.is_built(place.folder):
         raise UsageError(f"{node.name} is not built", next_step=f"turnmill steps run {target}")
-    return node.folder(cache)
+    return node.folder(place.folder)
 
 
-def listed(nodes: Iterable[Node], cache: Path) -> list[dict[str, Json]]:
+def listed(nodes: Iterable[Node], place: Place) -> list[dict[str, Json]]:
     """The nodes and what they need, described."""
-    return [described(node, cache) for node in in_order(nodes)]
+    return [described(node, place) for node in in_order(nodes)]
 
 
 def counters_of(node: Node, cache: Path) -> dict[str, Json]:

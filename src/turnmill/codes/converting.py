@@ -168,9 +168,9 @@ CONVERTING: dict[str, Code] = {
     ),
     "train-turns-invalid": Code(
         "convert",
-        "`train_turns` is not a list of whole numbers.",
+        "`train_turns` is neither a list of whole numbers nor one of truth values, one a message.",
         '{"train_turns": "0,2"}',
-        "Write `[0, 2]`: 0-based, counting assistant messages.",
+        "Write `[0, 2]`: 0-based, counting assistant messages; or `[false, true]`: one value a message.",
     ),
     "train-turns-out-of-range": Code(
         "convert",

@@ -11,11 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from turnmill.conversation import Json
-from turnmill.dialects.sessions import Event, Thread, in_file_order, thread, torn
+from turnmill.dialects.sessions import MOST_REPEATED_BYTES, Event, Thread, in_file_order, thread, too_branched, torn
 from turnmill.errors import Rejected
-
-MOST_REPEATED_BYTES = 256 * 1024 * 1024
-"""Bytes of lines that all branches of one session repeat of earlier ones; further branches leave."""
 
 INTERRUPTED = "[Request interrupted by user"
 """How the text begins that Claude Code writes where the user stops a run."""
@@ -134,8 +131,7 @@ def _branches(ends: Sequence[Node], tree: _Tree) -> Iterator[Thread]:
         columns: dict[str, Json] = {"branch": "abandoned"} if last_of[end.root] is not end else {}
         told = [event for node in own for event in node.events]
         if repeated > MOST_REPEATED_BYTES:
-            what = f"the branches of the session repeat over {MOST_REPEATED_BYTES:,} bytes of earlier ones"
-            yield thread(told, fault=Rejected("session-too-branched", what), **columns, **tree.columns(told[0]))
+            yield thread(told, fault=too_branched(), **columns, **tree.columns(told[0]))
             continue
         before = [event for node in _path(first, set()) for event in node.events] if first is not None else []
         tail = [event for node in _way_down(end) for event in node.events]

@@ -30,6 +30,9 @@ EVENTS = ("events", "lines", "shared")
 """Columns of a thread that its dialect takes: the events; each one's line; the indexes of those that an earlier thread
 has too, which train there."""
 
+MOST_REPEATED_BYTES = 256 * 1024 * 1024
+"""Bytes of lines that all threads of one session repeat of earlier ones; further threads leave."""
+
 SAMPLE_EVENTS = 50
 """Events of a file by which it is told to be a session."""
 
@@ -120,6 +123,12 @@ def thread(
 def torn(why: str) -> Rejected:
     """The fault of events whose context is not known."""
     return Rejected("session-torn", f"{why}: what the model saw before these events is not known")
+
+
+def too_branched() -> Rejected:
+    """The fault of a thread that would repeat too much of earlier ones."""
+    what = f"the branches of the session repeat over {MOST_REPEATED_BYTES:,} bytes of earlier ones"
+    return Rejected("session-too-branched", what)
 
 
 def in_file_order(threads: Iterable[Thread]) -> list[Thread]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import msgspec
 
-from turnmill.conversation import Conversation, Json
+from turnmill.conversation import Conversation, Json, Message
 from turnmill.dialects import Reading
+from turnmill.dialects.assemble import assemble
 from turnmill.dialects.fields import Fields, require_known
 from turnmill.dialects.recorded import Utterance
 from turnmill.dialects.row import read_row
@@ -67,8 +68,17 @@ def read_trace(
     if isinstance(shared, list):
         _take_as_context(said, {index for index in shared if isinstance(index, int)}, reading.counts)
     turns = list(_in_turns(said, reading.counts))
-    conversation = read_row(fields, turns, reading, system=system)
+    conversation = read_row(fields, turns, reading, system=system, assembly=_assembled)
     return msgspec.structs.replace(conversation, meta={**conversation.meta, **linked})
+
+
+def _assembled(utterances: Sequence[Utterance], counts: Counter[str]) -> tuple[Message, ...]:
+    """The messages; a text that the assistant itself goes on after is commentary."""
+    messages = list(assemble(utterances, counts))
+    for number, (message, following) in enumerate(pairwise(messages)):
+        if message.channel == "final" and following.role == "assistant":
+            messages[number] = msgspec.structs.replace(message, channel="commentary")
+    return tuple(messages)
 
 
 def _without_tail(utterances: Sequence[Utterance], counts: Counter[str]) -> list[Utterance]:

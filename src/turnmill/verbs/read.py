@@ -71,10 +71,8 @@ def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES) -> list[Open
     return opened
 
 
-def _session_of(
-    source: Source, whys: dict[str, str], first_records: Callable[[], list[dict[str, Json]]]
-) -> str | None:
-    """The session dialect of a file, where the source names one, or lets it be told; `whys` takes what it is told by."""
+def _session_of(source: Source, whys: dict[str, str], first_records: Callable[[], list[dict[str, Json]]]) -> str | None:
+    """The session dialect of a file, where the source names one or lets it be told; `whys` takes what told it."""
     if source.mode == TEXT:
         return None
     if source.dialect != "auto":

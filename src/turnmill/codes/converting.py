@@ -124,6 +124,12 @@ CONVERTING: dict[str, Code] = {
     "record-not-object": Code(
         "convert", "A record is not a JSON object.", '["hi", "hello"]', "Write one object a row."
     ),
+    "terminus-without-commands": Code(
+        "convert",
+        "An answer of a Terminus run holds no JSON object with a list of commands: the harness could not act on it.",
+        '{"role": "assistant", "content": "I will list the files."}',
+        "Leave the row out, or read it as it stands with `--dialect openai`.",
+    ),
     "tool-call-malformed": Code(
         "convert",
         "A call is not a function call with a name.",

@@ -51,7 +51,7 @@ def _tell(sample: Sequence[dict[str, Json]]) -> str | None:
 def _take(line: dict[str, Json], counts: Counter[str]) -> dict[str, Json] | None:
     kind, payload = line.get("type"), line.get("payload")
     if not isinstance(payload, dict):  # early rollouts have bare items behind a first line of id and instructions
-        kind, payload = ("session_meta" if kind is None and "id" in line else "response_item"), line
+        kind, payload = ("response_item" if kind is not None else "session_meta" if "id" in line else "state"), line
     if kind == "response_item":
         taken = _taken_item(payload)
     elif kind == "session_meta":

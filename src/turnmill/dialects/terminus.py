@@ -11,9 +11,10 @@ import json
 
 from turnmill.conversation import Conversation, Json
 from turnmill.dialects import Reading, dialect
-from turnmill.dialects.openai import MANNER
 from turnmill.dialects.recorded import Utterance
 from turnmill.dialects.row import open_chat, read_row
+from turnmill.dialects.sharegpt import MANNER
+from turnmill.dialects.traces import without_tail
 from turnmill.dialects.turns import read_message
 from turnmill.errors import Rejected, quote
 
@@ -31,7 +32,7 @@ def terminus(record: dict[str, Json], reading: Reading) -> Conversation:
     for utterance in utterances:
         if utterance.role == "assistant":
             _keep_reply(utterance, reading)
-    return read_row(fields, utterances, reading)
+    return read_row(fields, without_tail(utterances, reading.counts), reading)
 
 
 def _keep_reply(utterance: Utterance, reading: Reading) -> None:
@@ -46,10 +47,12 @@ def _keep_reply(utterance: Utterance, reading: Reading) -> None:
     if found is None:
         what = f"an answer holds no JSON object with a list of commands: {quote(utterance.text)}"
         raise Rejected("terminus-without-commands", what, at=utterance.index)
-    before, after = utterance.text[: found.start], utterance.text[found.stop :]
-    if before.strip() or after.strip():
+    whole, reply = utterance.text, utterance.text[found]
+    if whole.strip() != reply:
         reading.counts["read/terminus-prose-dropped"] += 1
-    utterance.text = utterance.text[found.start : found.stop]
+    if utterance.verbatim is not None:
+        utterance.verbatim = utterance.verbatim.removesuffix(whole) + reply
+    utterance.text = reply
 
 
 def find_reply(text: str) -> slice | None:

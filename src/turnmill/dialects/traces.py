@@ -64,7 +64,7 @@ def read_trace(
     shared = fields.take_as_is(EVENTS[2])
     fields.take_as_is(EVENTS[1])
     linked = {name: value for name in TRACE_COLUMNS if (value := fields.take_as_is(name)) is not None}
-    said = _without_tail(utterances, reading.counts)
+    said = without_tail(utterances, reading.counts)
     if isinstance(shared, list):
         _take_as_context(said, {index for index in shared if isinstance(index, int)}, reading.counts)
     turns = list(_in_turns(said, reading.counts))
@@ -81,7 +81,7 @@ def _assembled(utterances: Sequence[Utterance], counts: Counter[str]) -> tuple[M
     return tuple(messages)
 
 
-def _without_tail(utterances: Sequence[Utterance], counts: Counter[str]) -> list[Utterance]:
+def without_tail(utterances: Sequence[Utterance], counts: Counter[str]) -> list[Utterance]:
     """The utterances up to the last of the assistant; all of them where it never speaks."""
     end = len(utterances)
     while end and utterances[end - 1].role != "assistant":

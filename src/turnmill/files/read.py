@@ -77,11 +77,11 @@ def record_of(shard: Shard, row: int, piece: Piece) -> Record:
 
 
 def _session_records(shard: Shard, options: Read, counts: Counter[str]) -> Iterator[Record]:
+    """The rows of a session, which is read at once: one without a row is counted, too."""
     with open_binary(shard.path) as file:
         file.seek(shard.start)
         found = gathered(pieces(file, shard, options.max_record_bytes), shard.session, options.max_record_bytes, counts)
-    for row, one in enumerate(found, shard.first_row):
-        yield one.record(shard, row)
+    return (one.record(shard, row) for row, one in enumerate(found, shard.first_row))
 
 
 def _parquet_records(shard: Shard, options: Read, counts: Counter[str]) -> Iterator[Record]:

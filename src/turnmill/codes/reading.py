@@ -79,8 +79,8 @@ READING: dict[str, Code] = {
     ),
     "session-torn": Code(
         "read",
-        "Events of a session whose beginning is not known: their parent is not in the file, a line before them cannot be "
-        "read, or the history was compacted or undone and what took its place is not recorded.",
+        "Events of a session whose beginning is not known: their parent is not in the file, a line before them cannot "
+        "be read, or the history was compacted or undone and what took its place is not recorded.",
         "a rollout with a broken line: what stands behind it",
         "Mend the broken line, which is a row of its own; where a log goes on from another file, nothing can be done.",
     ),

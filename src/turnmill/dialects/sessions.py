@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from turnmill.conversation import Json
 from turnmill.dialects import dialects
-from turnmill.errors import Rejected
+from turnmill.errors import Rejected, quote
 
 TRACE_COLUMNS = ("session", "agent", "parent", "parent_call", "branch", "ended")
 """Columns that link and describe threads, kept as annotations without being asked for: the session's id; the
@@ -80,6 +80,16 @@ def session_of(name: str) -> Session | None:
     """How a dialect gathers; None for one that reads a record a row."""
     dialects.names()  # finds the files, and with them their sessions
     return sessions.get(name)
+
+
+def threads_of(session: Session, events: Sequence[Event], counts: Counter[str]) -> list[Thread]:
+    """The threads of a session; what its dialect cannot take apart is one, with its fault."""
+    try:
+        return session.threads(events, counts)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        what = f"the session cannot be taken apart: {type(error).__name__}: {quote(str(error))}"
+        readable = [event for event in events if event.value is not None]
+        return [thread(readable, fault=Rejected("conversion-failed", what))]
 
 
 class Told(NamedTuple):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import msgspec
 
 from turnmill.conversation import Json
-from turnmill.dialects.sessions import Event, Session, Thread, session_of
+from turnmill.dialects.sessions import Event, Thread, session_of, threads_of
 from turnmill.errors import Rejected, UsageError
 from turnmill.files.decode import decode, decode_exactly
 from turnmill.files.record import KEPT_OF_TOO_LARGE, Piece, Record, Shard, too_large
@@ -68,21 +68,10 @@ def gathered(pieces: Iterable[Piece], name: str, limit: int, counts: Counter[str
             events.append(Event(piece.line, taken, len(piece.raw)))
         if held > limit:
             return [Gathered(Piece(1, 0, piece.raw[:KEPT_OF_TOO_LARGE], too_large(limit)))]
-    found = [*map(Gathered, _threads(session, events, counts)), *broken]
+    found = [*map(Gathered, threads_of(session, events, counts)), *broken]
     if not found:
         counts["read/session-without-answer"] += 1
     return sorted(found, key=lambda one: one.found.line)
-
-
-def _threads(session: Session, events: Sequence[Event], counts: Counter[str]) -> list[Thread]:
-    """The session's threads; what breaks its dialect is the fault of the whole session."""
-    try:
-        return session.threads(events, counts)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        fault = Rejected("conversion-failed", f"the session cannot be taken apart: {type(error).__name__}")
-        readable = [event for event in events if event.value is not None]
-        whole = {"events": [event.value for event in readable], "lines": [event.line for event in readable]}
-        return [Thread(1, whole, fault)]
 
 
 def _decoded(piece: Piece) -> tuple[dict[str, Json] | None, Rejected | None]:
@@ -92,8 +81,12 @@ def _decoded(piece: Piece) -> tuple[dict[str, Json] | None, Rejected | None]:
     try:
         return decode(piece.raw), None
     except Rejected as rejected:
-        if rejected.code == HALF_CHARACTER:
-            return decode_exactly(piece.raw, admit_surrogates=True), None
+        fault = rejected.with_traceback(None)
+    if fault.code != HALF_CHARACTER:
+        return None, fault
+    try:
+        return decode_exactly(piece.raw, admit_surrogates=True), None
+    except Rejected as rejected:
         return None, rejected.with_traceback(None)
 
 

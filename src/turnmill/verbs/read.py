@@ -104,12 +104,12 @@ def with_columns_named(config: Config, opened: Sequence[OpenSource]) -> Config:
     Every record is parsed for it, and one of each make (the same columns with something in them) converted.
     """
     if config.read.keep_columns != KEEP_ALL:
-        return _with_trace_columns(config, opened)
+        return with_trace_columns(config, opened)
     names = sorted({name for source in opened for name in _undeclared(source, config.of(source.source))})
     return config.model_copy(update={"read": dataclasses.replace(config.read, keep_columns=tuple(names))})
 
 
-def _with_trace_columns(config: Config, opened: Sequence[OpenSource]) -> Config:
+def with_trace_columns(config: Config, opened: Sequence[OpenSource]) -> Config:
     """The config with the columns that link the conversations of sessions kept, where any file is a session."""
     if not any(shard.session for source in opened for shard in source.plan.shards):
         return config

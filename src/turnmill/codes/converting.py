@@ -109,6 +109,12 @@ CONVERTING: dict[str, Code] = {
         '{"content": [{"type": "image_url", "image_url": {"url": "…"}}]}',
         "Leave such rows out, or replace the part by text.",
     ),
+    "prompt-withheld": Code(
+        "convert",
+        "The dataset gives the prompt by its hash alone, and the dataset that holds the prompts has none of that hash.",
+        '{"messages": [{"role": "user", "content": null}, …], "metadata": {"seed_prompt_sha256": "3a02…"}}',
+        "Nothing: a hash finds a prompt and stands for none. Look whether the source pins the right second dataset.",
+    ),
     "reasoning-fields-disagree": Code(
         "convert",
         "Two fields of a message hold different reasoning.",
@@ -123,6 +129,12 @@ CONVERTING: dict[str, Code] = {
     ),
     "record-not-object": Code(
         "convert", "A record is not a JSON object.", '["hi", "hello"]', "Write one object a row."
+    ),
+    "terminus-without-commands": Code(
+        "convert",
+        "An answer of a Terminus run holds no JSON object with a list of commands: the harness could not act on it.",
+        '{"role": "assistant", "content": "I will list the files."}',
+        "Leave the row out, or read it as it stands with `--dialect openai`.",
     ),
     "tool-call-malformed": Code(
         "convert",

@@ -19,7 +19,7 @@ def nemotron_chat() -> PinnedSource:
         convert_with_prompts=with_prompt,
         withheld=Withheld(Pin(WILDCHAT, ("data/train-*.parquet",)), first_prompt, withheld_prompt),
         tokens=3.5504148e9,
-        licence="cc-by-4.0; withheld prompts odc-by",
+        licence="odc-by, cc-by-4.0 and apache-2.0",
     )
 
 

@@ -15,7 +15,7 @@ def nemotron_instruction_following() -> PinnedSource:
         pin=Pin(URL, ("data/instruction_following.jsonl",)),
         convert=with_train_turns,
         tokens=0.721726105e9,
-        licence="cc-by-4.0",
+        licence="odc-by, cc-by-4.0 and apache-2.0",
     )
 
 

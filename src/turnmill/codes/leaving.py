@@ -7,8 +7,7 @@ from turnmill.codes.code import Code
 LEAVING: dict[str, Code] = {
     "source-filtered": Code(
         "convert",
-        "A source lets the row go on purpose: its conversion says why. Such rows leave as `filtered`, outside the health "
-        "limit.",
+        "A source lets the row go on purpose and says why: it leaves as `filtered`, outside the health limit.",
         "a run whose last answer was cut off at the limit of its tokens",
         "Nothing, or change the source's conversion.",
     ),

@@ -27,11 +27,13 @@ def with_call_ids(record: Record) -> Record:
     waiting: deque[str] = deque()
     messages = []
     for place, message in enumerate(record["messages"]):
-        calls = message.get("tool_calls") or []
-        ids = [f"call_{place}_{number}" for number in range(len(calls))]
-        waiting.extend(ids)
-        linked = {**message, "tool_calls": [{**call, "id": made} for call, made in zip(calls, ids, strict=True)]}
-        if message.get("role") == "tool" and waiting:
+        linked = dict(message)
+        if message.get("tool_calls"):
+            linked["tool_calls"] = [
+                {**call, "id": f"call_{place}_{number}"} for number, call in enumerate(message["tool_calls"])
+            ]
+            waiting.extend(call["id"] for call in linked["tool_calls"])
+        elif message.get("role") == "tool" and waiting:
             linked["tool_call_id"] = waiting.popleft()
         messages.append(linked)
     return {**record, "messages": messages}

@@ -121,9 +121,13 @@ def test_a_pin_names_files_below_its_root(store, tmp_path, place, files, names) 
     for name, content in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(content[:10])
-    found = wanted_files(store if place == "store" else str(tmp_path), files, {names[0]: SHA256})
-    assert [wanted.name for wanted in found] == names
-    assert [wanted.sha256 for wanted in found] == [SHA256, *[None] * (len(names) - 1)]
+    found = wanted_files(store if place == "store" else str(tmp_path), files, dict.fromkeys(names, SHA256))
+    assert [(wanted.name, wanted.sha256) for wanted in found] == [(name, SHA256) for name in names]
+
+
+def test_every_file_of_a_store_without_commits_has_a_hash(store, tmp_path) -> None:
+    with pytest.raises(UsageError, match=r"cut://rows/data/b/c\.jsonl has no pinned hash"):
+        wanted_files(store, ("data/**/*.jsonl",), {"data/a.jsonl": SHA256})
 
 
 @pytest.mark.parametrize(
@@ -131,7 +135,11 @@ def test_a_pin_names_files_below_its_root(store, tmp_path, place, files, names) 
     [
         (("none/*.jsonl",), {}, "none"),
         (("data/none.jsonl",), {}, "none.jsonl"),
-        (("data/a.jsonl",), {"data/z.jsonl": SHA256}, "has no data/z.jsonl, whose hash is pinned; it has data/a.jsonl"),
+        (
+            ("data/a.jsonl",),
+            {"data/a.jsonl": SHA256, "data/z.jsonl": SHA256},
+            "has no data/z.jsonl, whose hash is pinned; it has data/a.jsonl",
+        ),
     ],
 )
 @pytest.mark.parametrize("place", ["store", "folder"])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from published import Published
 from session_lines import assistant, result, use, user
 
 RETAIN = ("--check.invalid_tool_call", "retain")
@@ -78,8 +79,7 @@ def test_whole_sessions_are_held_out(turnmill, session, tmp_path):
         path = session(f"{n}.jsonl", *({**line, "sessionId": f"s{n}"} for line in log))
     options = ("--split.rows", "6", "--split.group_field", "session", "--model", "smollm2", "--workers", "1")
     assert turnmill("prepare", path.parent, *options, "--output", tmp_path / "out").code == 0
-    (held,) = (tmp_path / "out" / "conversations" / "eval").glob("*.parquet")
-    sessions = pq.read_table(held)["session"].to_pylist()
+    sessions = [row["session"] for row in Published(tmp_path / "out").table("conversations/eval")]
     assert len(sessions) == 2 * len(set(sessions)) >= 6
 
 

@@ -12,6 +12,12 @@ CONVERTING: dict[str, Code] = {
         '{"messages": [{"role": "user", …}], "conversations": [{"from": "human", …}]}',
         "Choose for the source: `columns: {messages: conversations}`, `{prompt: question}`, `{context: context}`.",
     ),
+    "answer-not-recorded": Code(
+        "convert",
+        "An action of an agent says what was done, and not what the model wrote: its response was not kept.",
+        '{"source": "agent", "action": "run", "args": {"command": "ls"}}  (OpenHands, without tool_call_metadata)',
+        "Record runs with native function calling; such ones cannot be read.",
+    ),
     "call-id-not-text": Code(
         "convert",
         "The id of a call, or the id a result answers, is neither text nor a whole number.",

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from turnmill.conversation import Json
-from turnmill.dialects.sessions import MOST_REPEATED_BYTES, Event, Thread, in_file_order, thread, too_branched, torn
+from turnmill.dialects.histories import History
+from turnmill.dialects.sessions import Event, Thread, in_file_order
 
-ANSWERS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
-CALL_IDS = {"function_call": "call_id", "custom_tool_call": "call_id", "local_shell_call": "call_id"}
+CALLS = ("function_call", "custom_tool_call", "local_shell_call", "tool_search_call")
 COMPACTED = ("compaction", "compaction_summary", "context_compaction")
 """Items that stand for a history which only the server can read."""
 SNAPSHOTS = ("ghost_snapshot",)
@@ -22,16 +22,16 @@ SNAPSHOTS = ("ghost_snapshot",)
 
 def threads_of_rollout(events: Sequence[Event], counts: Counter[str]) -> list[Thread]:
     """The threads of all lines of a rollout, in file order."""
-    history = _History(events, counts)
+    rollout = _Rollout(events, counts)
     for number, event in enumerate(events):
-        why = history.add(event)
+        why = rollout.add(event)
         if why is not None:
-            history.end()
-            history.give_up([item for item in map(_item_of, events[number:]) if item is not None], why)
+            rollout.history.end()
+            rollout.history.give_up([item for item in map(_item_of, events[number:]) if item is not None], why)
             break
     else:
-        history.end()
-    return in_file_order(history.threads)
+        rollout.history.end()
+    return in_file_order(rollout.history.threads)
 
 
 def _value(event: Event) -> dict[str, Json]:
@@ -47,36 +47,36 @@ def _item_of(event: Event) -> Event | None:
 
 def _is_answer(item: Event) -> bool:
     value = _value(item)
-    return value.get("type") in ANSWERS or (value.get("type") == "message" and value.get("role") == "assistant")
+    return value.get("type") in CALLS or (value.get("type") == "message" and value.get("role") == "assistant")
+
+
+def _is_output(item: Event) -> bool:
+    return str(_value(item).get("type")).endswith("_output")
 
 
 def _is_user(item: Event) -> bool:
     return _value(item).get("type") == "message" and _value(item).get("role") == "user"
 
 
-class _History:
-    """What the model saw so far, and the threads that have ended.
+class _Rollout:
+    """A rollout, followed line by line.
 
     Args:
-        events: all lines of the rollout.
+        events: all of its lines.
         counts: takes lines that say nothing.
     """
 
     def __init__(self, events: Sequence[Event], counts: Counter[str]) -> None:
-        self.threads: list[Thread] = []
+        self.history = History(_is_answer, self._columns, counts)
         self._counts = counts
-        self._items: list[Event] = []
-        self._is_told: list[bool] = []
-        """Of each item whether a thread that ended has it."""
         self._turns: list[int] = []
         """Of each turn of the user how many items stood before it was shown."""
         self._meta: dict[str, Json] = {}
         self._ended: str | None = None
         self._began = 0
         """Line of the compaction that began this history; 0 before the first."""
-        self._repeated = 0
         items = [item for item in map(_item_of, events) if item is not None]
-        self._answered = {str(_value(item).get("call_id")) for item in items if "output" in _value(item)}
+        self._answered = {str(_value(item).get("call_id")) for item in items if _is_output(item)}
 
     def add(self, event: Event) -> str | None:
         """Follow the history by a line; gives why it cannot be followed further."""
@@ -92,31 +92,12 @@ class _History:
         elif kind == "compacted":
             return self._compact(event, payload.get("replacement_history"))
         elif kind == "user_message":
-            self._turns.append(len(self._items))
+            self._turns.append(len(self.history.items))
         elif kind == "thread_rolled_back":
             return self._undo(payload.get("num_turns"))
         else:
             self._ended = _ending(kind, payload)
         return None
-
-    def end(self, branch: str | None = None) -> None:
-        """End a thread, where the model said something that no thread has."""
-        if any(_is_answer(item) and not told for item, told in zip(self._items, self._is_told, strict=True)):
-            columns = self._columns(branch)
-            self._repeated += sum(item.bytes for item, told in zip(self._items, self._is_told, strict=True) if told)
-            if self._repeated > MOST_REPEATED_BYTES:
-                own = [item for item, told in zip(self._items, self._is_told, strict=True) if not told]
-                self.threads.append(thread(own, fault=too_branched(), **columns))
-            else:
-                self.threads.append(thread(self._items, self._is_told, **columns))
-        self._is_told = [True] * len(self._items)
-
-    def give_up(self, items: Sequence[Event], why: str) -> None:
-        """Let go of what stands behind a place where the history is lost."""
-        if items:
-            self._ended = None
-            columns = self._columns(None) | {"id": f"{self._meta.get('id')}@{items[0].line}"}
-            self.threads.append(thread(items, fault=torn(why), **columns))
 
     def _add_item(self, item: Event) -> str | None:
         kind = _value(item).get("type")
@@ -127,49 +108,50 @@ class _History:
             return "the history before them was compacted, and what took its place is encrypted"
         if _is_user(item) and self._has_open_call():
             return "calls before them were given up, and what the model was told of that is not recorded"
-        self._items.append(item)
-        self._is_told.append(False)
+        self.history.add(item)
         return None
 
     def _has_open_call(self) -> bool:
         """Whether a call of the last turn never gets its output."""
-        for item in reversed(self._items):
+        for item in reversed(self.history.items):
             value = _value(item)
             if _is_user(item):
                 return False
-            if value.get("type") in CALL_IDS and str(value.get("call_id") or value.get("id")) not in self._answered:
+            if value.get("type") in CALLS and str(value.get("call_id") or value.get("id")) not in self._answered:
                 return True
         return False
 
     def _compact(self, event: Event, replaced: Json) -> str | None:
-        self.end()
+        self.history.end()
         if not isinstance(replaced, list) or not all(isinstance(item, dict) for item in replaced):
             return "the history before them was compacted, and what took its place is not recorded"
-        self._items = [
-            Event(event.line, item, event.bytes if not number else 0) for number, item in enumerate(replaced)
-        ]
-        self._is_told = [True] * len(self._items)
-        self._turns = [number for number, item in enumerate(self._items) if _is_user(item)]
+        sizes = [event.bytes, *[0] * len(replaced)]  # the items of one line
+        self.history.replace([Event(event.line, item, size) for item, size in zip(replaced, sizes, strict=False)])
+        self._turns = [number for number, item in enumerate(self.history.items) if _is_user(item)]
         self._began = event.line
         return None
 
     def _undo(self, turns: Json) -> str | None:
         if not isinstance(turns, int) or turns < 1 or turns > len(self._turns):
             return "turns before them were undone, and it is not recorded which"
-        self.end("abandoned")
+        self.history.end("abandoned")
+        items = self.history.items
         end = shown = self._turns[-turns]
-        while end and not (_is_answer(self._items[end - 1]) or "output" in _value(self._items[end - 1])):
+        while end and not (_is_answer(items[end - 1]) or _is_output(items[end - 1])):
             end -= 1  # what the harness said with the user goes with it
         if not end:  # but for what it said at the very beginning
-            end = shown - bool(shown and _is_user(self._items[shown - 1]))
-        del self._items[end:], self._is_told[end:], self._turns[-turns:]
+            end = shown - bool(shown and _is_user(items[shown - 1]))
+        self.history.replace(items[:end])
+        del self._turns[-turns:]
         return None
 
-    def _columns(self, branch: str | None) -> dict[str, Json]:
+    def _columns(self, items: Sequence[Event], branch: str | None) -> dict[str, Json]:
         meta = self._meta
         name, started_by, agent = meta.get("id"), *_agent(meta)
-        if branch is not None or self._began:
-            name = f"{name}@{self._began}" if branch is None else f"{name}@{self._items[-1].line}"
+        if branch is not None or not self.history.items or items[0] is not self.history.items[0]:
+            name = f"{name}@{items[-1].line}"  # an abandoned branch, or what was given up
+        elif self._began:
+            name = f"{name}@{self._began}"
         instructions = meta.get("base_instructions")
         tools = meta.get("dynamic_tools")
         return {

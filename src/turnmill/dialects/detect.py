@@ -10,6 +10,7 @@ from typing import NamedTuple
 from turnmill.conversation import Json
 from turnmill.dialects import Mapping
 from turnmill.dialects.canonical import NAME, is_canonical
+from turnmill.dialects.openhands_threads import is_event
 from turnmill.dialects.prompt_response import PROMPTS, RESPONSES
 from turnmill.dialects.terminus import find_reply
 from turnmill.dialects.wire import is_wire
@@ -32,6 +33,7 @@ TRANSCRIPT = re.compile(
 )
 """How a chat that somebody wrote into one text looks."""
 
+SWE_AGENT = "swe-agent"
 TERMINUS, JSON_REPLIES = "terminus", "answers that are JSON with commands"
 ANSWERERS = frozenset({"assistant", "gpt"})
 
@@ -109,9 +111,31 @@ def _evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[str, 
     if is_canonical(record):  # its channels, speakers and parts say nothing more
         yield NAME, "chat_template_kwargs as text beside content in parts"
         return
+    trajectory = None if mapping.columns else _trajectory_evidence(record)
+    if trajectory is not None:  # its history is no list of pairs, its messages say nothing more
+        yield trajectory
+        return
     listed = list(_list_evidence(record, mapping))
     yield from listed
     yield from _column_evidence(record, mapping, has_list=bool(listed))
+
+
+def _trajectory_evidence(record: dict[str, Json]) -> tuple[str, str] | None:
+    """A run of an agent that is one record, None for any other record."""
+    history, response = record.get("history"), record.get("response")
+    first = history[0] if isinstance(history, list) and history else None
+    if isinstance(first, list) and first:
+        first = first[0]
+    if isinstance(first, dict):
+        if is_event(first):
+            return "openhands", "history of events"
+        if "role" in first and (isinstance(record.get("trajectory"), list) or "message_type" in first):
+            return SWE_AGENT, "history beside trajectory" if "trajectory" in record else "history with message_type"
+    if str(record.get("trajectory_format")).startswith("mini-swe-agent"):
+        return SWE_AGENT, "trajectory_format"
+    if isinstance(record.get("messages"), list) and isinstance(response, dict) and "choices" in response:
+        return "openhands", "messages beside response"
+    return None
 
 
 def _column_evidence(record: dict[str, Json], mapping: Mapping, *, has_list: bool) -> Iterator[tuple[str, str]]:

@@ -191,7 +191,7 @@ def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:
         HealthError: a source lost too many rows, or the template cannot say too many; nothing is published.
     """
     config = plan.config
-    engine = Engine(executors.get("local"), config.workers or os.cpu_count() or 1, progress)
+    engine = Engine(executors.get(config.executor), config.workers or os.cpu_count() or 1, progress)
     builder = Builder(cache, engine)
     evaluation = _evaluation(builder, plan)
     checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.sources}

@@ -74,7 +74,8 @@ def run(plan: RenderPlan, cache: Path, progress: Progress | None = None) -> Rend
     Raises:
         HealthError: a source lost too many rows; nothing is published.
     """
-    builder = Builder(cache, Engine(executors.get("local"), plan.config.workers or os.cpu_count() or 1, progress))
+    config = plan.config
+    builder = Builder(cache, Engine(executors.get(config.executor), config.workers or os.cpu_count() or 1, progress))
     checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.opened}
     return RenderedTexts(checks, {name: _render(builder, plan, name, built) for name, built in checks.items()})
 

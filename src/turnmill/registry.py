@@ -42,7 +42,7 @@ class Registry(Generic[Plugin]):
     def names(self) -> list[str]:
         """All names but those of files, sorted."""
         self._discover()
-        return sorted(self._plugins)
+        return sorted(name for name in self._plugins if ".py:" not in name)
 
     def get(self, name: str) -> Plugin:
         """The plug-in of that name.
@@ -55,7 +55,7 @@ class Registry(Generic[Plugin]):
             self._plugins[name] = self.from_file(name)
         if name not in self._plugins:
             singular = self.family.removesuffix("s")
-            raise UnknownName(singular, name, self._plugins, next_step=f"turnmill list {self.family}")
+            raise UnknownName(singular, name, self.names(), next_step=f"turnmill list {self.family}")
         return self._plugins[name]
 
     def summary(self, name: str) -> str:

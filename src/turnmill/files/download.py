@@ -11,7 +11,7 @@ from turnmill.errors import StaleError, UsageError
 from turnmill.files.disk import writing
 from turnmill.files.resolve import resolve
 from turnmill.files.storage import look_at, open_binary, sha256_of, state_of
-from turnmill.files.stores import filesystem, is_url, remote
+from turnmill.files.stores import COMMIT, filesystem, is_url, remote
 
 CHUNK_BYTES = 1 << 20
 
@@ -36,7 +36,7 @@ def wanted_files(url: str, files: tuple[str, ...], sha256: dict[str, str]) -> li
         sha256: name → hash; a name that is missing is taken from the store where that says one.
 
     Raises:
-        UsageError: nothing is there, or a hash is of a file that is not.
+        UsageError: nothing is there, a hash is of a file that is not, or a file without commit has no hash.
     """
     base = url.rstrip("/") + "/"
     resolved = resolve([f"{base}{name}" for name in files] or [url])
@@ -46,7 +46,12 @@ def wanted_files(url: str, files: tuple[str, ...], sha256: dict[str, str]) -> li
     if unknown:
         what = f"{url} has no {unknown[0]}, whose hash is pinned; it has {', '.join(sorted(names)[:5])}"
         raise UsageError(what, next_step=look_at(url))
-    return [Wanted(path, name, sha256.get(name) or _stored_sha256(path)) for path, name in found]
+    wanted = [Wanted(path, name, sha256.get(name) or _stored_sha256(path)) for path, name in found]
+    for one in wanted:
+        if one.sha256 is None and is_url(one.path) and not COMMIT.search(one.path):
+            what = f"{one.path} has no pinned hash, and may change under its name; expected `sha256` of each file"
+            raise UsageError(what, next_step="sha256sum FILE")
+    return wanted
 
 
 def _stored_sha256(path: str) -> str | None:

@@ -24,7 +24,7 @@ from turnmill.files.stores import filesystem, forget_listings, is_url, pinned, r
 STDIN = "-"
 STDIN_NAME = "stdin"
 
-_SUFFIX = re.compile(r"\.(jsonl|json|ndjson|parquet)(\.(gz|gzip|zst|zstd))?$", re.IGNORECASE)
+_SUFFIX = re.compile(r"\.(jsonl|json|ndjson|parquet|traj)(\.(gz|gzip|zst|zstd))?$", re.IGNORECASE)
 _DATA_OF = {
     "prepared": "^conversations/",
     "rendered": "^texts/",
@@ -39,7 +39,7 @@ _KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-SUFFIXES = ".jsonl, .ndjson, .json, .parquet, each also with .gz or .zst"
+SUFFIXES = ".jsonl, .ndjson, .json, .traj, .parquet, each also with .gz or .zst"
 """What a file in a directory must end with; a file that is named itself may end with anything."""
 
 

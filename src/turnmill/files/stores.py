@@ -37,7 +37,8 @@ _VERSIONS = ("ETag", "etag", "blob_id", "xet_hash", "generation", "md5Hash", "co
 """Keys of a store's answer on a file that change whenever the file does, the surest first."""
 
 
-_COMMIT = re.compile("@[0-9a-f]{40}(?:/|$)")
+COMMIT = re.compile("@[0-9a-f]{40}(?:/|$)")
+"""In a URL whose files cannot change."""
 
 
 def is_url(path: str) -> bool:
@@ -149,7 +150,7 @@ def version_of(found: Mapping[str, Any]) -> str:
 
 def forget_listings(system: Any, path: str) -> None:
     """Ask the store anew for what is at a path, unless nothing there can change."""
-    if not _COMMIT.search(path):
+    if not COMMIT.search(path):
         system.invalidate_cache()
 
 

@@ -14,6 +14,9 @@ A source's file defines one function that gives a `PinnedSource`, and what it ne
 `convert` takes a record as it was published and gives one that the source's dialect reads. What it raises as
 ValueError, KeyError or TypeError rejects that row as `conversion-failed`; `Rejected` with a code says more, and
 `Filtered` lets a row go on purpose. It never invents what the record does not hold.
+
+The function's first line of documentation is the source's summary. Whoever changes what a source's conversion gives of
+the same record raises `VERSION` of its module (1 where there is none), so that everything built of it is built anew.
 """
 
 from __future__ import annotations
@@ -42,16 +45,20 @@ class Pin(NamedTuple):
     """File name → its hash; demanded of everything but a commit and a local path."""
 
 
+Record = dict[str, Json]
+
+
 class Withheld(NamedTuple):
     """Where the prompts are that a dataset gives by hash alone."""
 
     pin: Pin
     """The dataset that holds them."""
-    texts: Callable[[Mapping[str, Json]], list[str]]
+    texts: Callable[[Record], list[str]]
     """Record of that dataset → the texts it holds."""
+    wanted: Callable[[Record], str | None]
+    """Published record → hex sha256 of the prompt that it withholds, None where it withholds none."""
 
 
-Record = dict[str, Json]
 Convert = Callable[[Record], Record]
 Prompts = Callable[[str], str]
 """Hex sha256 of a withheld prompt's UTF-8 → the prompt; raises `Rejected("prompt-withheld")`."""
@@ -81,10 +88,6 @@ class PinnedSource:
     """Annotations that stay as columns (a reward, a teacher)."""
     fractional: bool = False
     """Admit recorded weights other than 0 and 1."""
-    version: int = 1
-    """Raised when what `convert` gives of the same record changes."""
-    summary: str = ""
-    """One line: what is in it."""
 
     def __post_init__(self) -> None:
         if not self.tokens > 0:
@@ -119,7 +122,16 @@ def check_pin(pin: Pin) -> None:
 sources: Registry[Callable[[], PinnedSource]] = Registry("sources")
 source = sources.register
 
-UNRECOVERABLE: dict[str, str] = {}
+NO_REQUEST = "the user's request is in no conversation, and neither it nor the tools that were served can be recovered"
+IDENTITY = "the assistant is taught to say that it is another model"
+UNRECOVERABLE: dict[str, str] = {
+    "penfever/nemotron-gym-agent-workplace-v2-qwen3.5-122b-131k-opencode-traces": NO_REQUEST,
+    "penfever/selfinstruct-naive-sandboxes-2-verified-qwen3.5-122b-131k-opencode-traces": NO_REQUEST,
+    "penfever/nemotron-gym-identity-following-v2-minimax-m27-131k-traces": IDENTITY,
+    "penfever/nemotron-gym-identity-following-v2-qwen3.5-122b-131k-opencode-traces": IDENTITY,
+    "nvidia/Nemotron-SFT-Instruction-Following-Chat-v3, rows of lmsys-chat-1m": "their prompts are withheld, and the "
+    "dataset that holds them is given only to those who accept its terms",
+}
 """Published dataset → why it is no source: what a chat needs is not in it, and nothing is invented."""
 
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, cast
 
 from turnmill.conversation import Conversation, Json
 from turnmill.dialects import Dialect, Reading
-from turnmill.errors import Rejected
-from turnmill.sources import Convert, PinnedSource, sources
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-DIGEST, PROMPT = "sha256", "prompt"
+from turnmill.errors import Rejected, UsageError, quote, shell_word
+from turnmill.sources import Convert, PinnedSource, Record, sources
+from turnmill.verbs.prompts import prompt_of
 
 
 def adapted(name: str, prompts: str, dialect: Dialect) -> Dialect:
@@ -28,35 +22,31 @@ def adapted(name: str, prompts: str, dialect: Dialect) -> Dialect:
     convert = _convert_of(sources.get(name)(), prompts)
 
     def read(record: dict[str, Json], reading: Reading) -> Conversation:
-        return dialect(convert(record), reading)
+        return dialect(_converted(record, convert, name), reading)
 
     return read
+
+
+def _converted(record: Record, convert: Convert, name: str) -> Record:
+    """What the conversion gives of a record; a record of another shape than it expects is the record's fault.
+
+    Raises:
+        Rejected: by the conversion itself; `conversion-failed` where it looked for what is not there.
+        UsageError: the conversion gives no record.
+    """
+    try:
+        converted: Any = convert(record)
+    except (AttributeError, LookupError) as error:
+        what = f"the record has not the shape that {name} converts: {type(error).__name__}: {quote(str(error))}"
+        raise Rejected("conversion-failed", what) from error
+    if not isinstance(converted, dict):
+        what = f"the conversion of source {name} gave {quote(converted)}; expected a record, or `Filtered` raised"
+        raise UsageError(what, next_step=f"turnmill sources show {shell_word(name)}")
+    return cast(Record, converted)
 
 
 def _convert_of(source: PinnedSource, prompts: str) -> Convert:
     with_prompts = source.convert_with_prompts
     if with_prompts is not None:
-        return lambda record: with_prompts(record, lambda digest: _prompt(prompts, digest))
+        return lambda record: with_prompts(record, lambda digest: prompt_of(prompts, digest))
     return source.convert or (lambda record: record)
-
-
-def _prompt(path: str, digest: str) -> str:
-    found = _prompts(path).get(digest)
-    if found is None:
-        raise Rejected("prompt-withheld", f"the dataset gives its prompt by hash alone ({digest[:16]}…): not found")
-    return found
-
-
-@lru_cache(maxsize=2)
-def _prompts(path: str) -> dict[str, str]:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(Path(path))
-    return dict(zip(table.column(DIGEST).to_pylist(), table.column(PROMPT).to_pylist(), strict=True))
-
-
-def prompts_schema() -> pa.Schema:
-    """The schema of withheld prompts: hex sha256 of the UTF-8 text, and the text."""
-    import pyarrow as pa
-
-    return pa.schema([pa.field(name, pa.string(), nullable=False) for name in (DIGEST, PROMPT)])

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from turnmill.conversation import Json
+from turnmill.dialects.sessions import TRACE_COLUMNS
 from turnmill.errors import HealthError, UsageError, shell_word
 from turnmill.executors import executors
 from turnmill.files.disk import beside
@@ -138,7 +139,7 @@ def plan_of(config: Config) -> Plan:
     for own in map(config.of, config.sources):
         filter.settled(own.filter)
         if config.read.keep_columns != KEEP_ALL:
-            split.require_usable(own.split, check.kept_columns(config.read))
+            split.require_usable(own.split, (*check.kept_columns(config.read), *TRACE_COLUMNS))
     model = open_model(config.model)
     max_tokens = tokenize.max_tokens_of(config.fit, model)
     recipes = {source.name: tokenize.recipe_of(config, source, max_tokens) for source in config.sources}

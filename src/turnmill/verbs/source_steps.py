@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +15,9 @@ from turnmill.errors import HealthError, shell_word
 from turnmill.files.canonical import schema as canonical_schema
 from turnmill.files.download import Wanted, fetch, partial_name, wanted_files
 from turnmill.files.plan import SHARD_BYTES, plan_files
-from turnmill.files.read import records
 from turnmill.files.storage import sha256_of
 from turnmill.files.stores import is_url
-from turnmill.files.tables import BatchWriter, batches, write_columns
+from turnmill.files.tables import BatchWriter, batches
 from turnmill.files.texts import template_of
 from turnmill.options import Check, Dedup, Filter, Health, Model, Read, Render, Source
 from turnmill.repairs import repairs
@@ -28,17 +26,15 @@ from turnmill.steps.build import Finished
 from turnmill.steps.graph import Node
 from turnmill.steps.shards import RESULT, ShardResult, shard_folder
 from turnmill.steps.step import Step
-from turnmill.verbs import check, dedup, filter, normalize, render
-from turnmill.verbs.adapted import DIGEST, PROMPT, prompts_schema
+from turnmill.verbs import check, dedup, filter, normalize, prompts, render
 from turnmill.verbs.prepare import check_sayable
 from turnmill.verbs.read import limited
 from turnmill.verbs.render import Wording
 
-DOWNLOAD_VERSION = PROMPTS_VERSION = CONVERSATIONS_VERSION = 1
+DOWNLOAD_VERSION = CONVERSATIONS_VERSION = 1
 SOURCE_VERSION = 1
 """Of how a source's rows are read: beside `check.VERSION`."""
 DEFAULT_WORDING = Wording(Model(template="chatml"), Render(), {})
-PROMPTS = "prompts.parquet"
 
 
 class Chats(msgspec.Struct, frozen=True):
@@ -102,17 +98,17 @@ def nodes_of(key: str, wording: Wording = DEFAULT_WORDING, limits: Limits = Limi
     """
     source, name = sources.get(key)(), key.rpartition(":")[2]
     download = _download_node(f"{name}/download", source.pin, limits)
-    prompts = None
+    restored = None
     if source.withheld is not None:
         fetched = _download_node(f"{name}/prompts-download", source.withheld.pin, Limits())
-        prompts = _prompts_node(key, name, fetched)
-    checked = _check_node(key, name, source, download, prompts, limits)
+        restored = _prompts_node(key, name, fetched, download)
+    checked = _check_node(key, name, source, download, restored, limits)
     filtered = _filter_node(name, checked)
     duplicates = _dedup_node(name, checked, filtered)
     conversations = _conversations_node(name, source, checked, filtered, duplicates)
     rendered = _render_node(name, conversations, wording)
     return SourceNodes(
-        download, prompts, checked, filtered, duplicates, conversations, rendered, _normalize_node(name, rendered)
+        download, restored, checked, filtered, duplicates, conversations, rendered, _normalize_node(name, rendered)
     )
 
 
@@ -154,43 +150,19 @@ def fetch_shard(wanted: Wanted, folder: Path) -> ShardResult:
     return ShardResult({"download/files": 1, "download/bytes": size})
 
 
-class PromptsTask(NamedTuple):
-    """The dataset that holds a source's withheld prompts."""
-
-    source: str
-    files: tuple[tuple[str, str], ...]
-
-
-def _prompts_node(key: str, name: str, fetched: Node) -> Node:
+def _prompts_node(key: str, name: str, fetched: Node, download: Node) -> Node:
     params: dict[str, Json] = {"source": sources.identity(key)}
-    step = Step("prompts", PROMPTS_VERSION, params, (fetched.step.fingerprint,))
+    step = Step("prompts", prompts.VERSION, params, (fetched.step.fingerprint, download.step.fingerprint))
 
-    def plan(folders: tuple[Path, ...]) -> list[PromptsTask]:
-        return [PromptsTask(key, tuple(downloaded(folders[0])))]
+    def plan(folders: tuple[Path, ...]) -> list[prompts.PromptsTask]:
+        holding, withholding = (tuple(downloaded(folder)) for folder in folders)
+        return [prompts.PromptsTask(key, withholding, holding)]
 
-    return Node(f"{name}/prompts", step, plan, prompts_shard, needs=(fetched,))
-
-
-def prompts_shard(task: PromptsTask, folder: Path) -> ShardResult:
-    """Write every text of the second dataset under its hash."""
-    withheld = sources.get(task.source)().withheld
-    assert withheld is not None
-    found: dict[str, str] = {}
-    for shard in plan_files(task.source, task.files, Read()).shards:
-        for record in records(shard, Read()):
-            if record.value is not None:
-                found.update((_digest(text), text) for text in withheld.texts(record.value))
-    columns = {DIGEST: sorted(found), PROMPT: [found[digest] for digest in sorted(found)]}
-    write_columns(folder / PROMPTS, columns, prompts_schema())
-    return ShardResult({"prompts/texts": len(found)})
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return Node(f"{name}/prompts", step, plan, prompts.run_shard, needs=(fetched, download))
 
 
 def _check_node(
-    key: str, name: str, source: PinnedSource, download: Node, prompts: Node | None, limits: Limits
+    key: str, name: str, source: PinnedSource, download: Node, restored: Node | None, limits: Limits
 ) -> Node:
     read = Read(keep_columns=source.keep_columns)
     mapped = Source(
@@ -201,7 +173,7 @@ def _check_node(
         repairs.get(repair)
     params: dict[str, Json] = {
         "source": sources.identity(key),
-        "version": [source.version, SOURCE_VERSION],
+        "version": SOURCE_VERSION,
         "dialect": dialects.identity(source.dialect),
         "mapping": {key: getattr(source, key) for key in ("columns", "tags", "roles")},
         "repairs": [repairs.identity(repair) for repair in source.repairs],
@@ -210,11 +182,11 @@ def _check_node(
         "shard_bytes": SHARD_BYTES,
         "limit": limits.rows,
     }
-    needs = (download,) if prompts is None else (download, prompts)
+    needs = (download,) if restored is None else (download, restored)
     step = Step("check", check.VERSION, params, tuple(need.step.fingerprint for need in needs))
 
     def plan(folders: tuple[Path, ...]) -> list[check.CheckTask]:
-        known = str(shard_folder(folders[1], 0) / PROMPTS) if prompts is not None else ""
+        known = str(shard_folder(folders[1], 0) / prompts.PROMPTS) if restored is not None else ""
         found = limited(plan_files(name, downloaded(folders[0]), read), limits.rows)
         return [
             check.CheckTask(

@@ -49,6 +49,16 @@ def test_a_folder_of_sessions_is_told_file_by_file(turnmill, traces):
     assert "is codex (lines of type session_meta with payload)" in answer.err
 
 
+def test_many_files_that_are_told_alike_are_counted(turnmill, session):
+    for n in range(30):
+        path = session(f"{n}.jsonl", LOG[0], assistant("a1", "u1", f"a {n}"))
+    said = [line for line in turnmill("check", path.parent, "--json").err.splitlines() if line.startswith("sessions: ")]
+    assert said == [
+        "sessions: 0.jsonl is claude-code (events with parentUuid and sessionId)",
+        "sessions: and 29 more like it",
+    ]
+
+
 def test_without_definitions_calls_are_rejected_by_name(turnmill, traces):
     answer = turnmill("check", traces, "--json")
     assert {row["code"] for row in answer.rows} == {"tool-undefined"}

@@ -172,6 +172,25 @@ def test_rows_that_leave_are_kept_and_replayed(turnmill, session, tmp_path):
     ]
 
 
+def test_rows_that_left_are_exported_and_read_again(turnmill, session, tmp_path):
+    out, kept = tmp_path / "out", tmp_path / "mend.jsonl"
+    path = session("a.jsonl", *LOG)
+    session("b.jsonl", LOG[0], assistant("a1", "u1", "ok"))
+    assert turnmill("prepare", path.parent, "--model", "smollm2", "--output", out, "--workers", "1").code == 0
+    assert turnmill("quarantine", "export", out, "--to", kept).code == 0
+    for dialect in ("auto", "claude-code"):
+        (row,) = turnmill("check", kept, *RETAIN, "--dialect", dialect, "--json").rows
+        assert row["turns"] == turnmill("check", path, *RETAIN, "--json").rows[0]["turns"]
+
+
+def test_rows_of_whole_runs_are_no_session(turnmill, rows):
+    start = {"id": 0, "source": "user", "action": "message", "args": {"content": "q"}}
+    answer = {"id": 1, "source": "agent", "action": "message", "args": {"content": "a"}}
+    path = rows({"instance_id": "i1", "history": [start, answer]}, {"instance_id": "i2", "history": [start, answer]})
+    for dialect in ("auto", "openhands"):
+        assert len(turnmill("check", path, "--dialect", dialect, "--json").rows) == 2
+
+
 def test_half_a_character_is_mended_where_it_is_asked_for(turnmill, session):
     path = session("a.jsonl", *LOG[:2], user("r1", "a1", result("t1", "cut \ud83d")), LOG[3])
     assert turnmill("check", path, *RETAIN, "--json").rows[0]["code"] == "lone-surrogate"

@@ -33,7 +33,7 @@ class Gathered(NamedTuple):
         if isinstance(self.found, Piece):
             broken = self.found
             return Record(shard.source, shard.name, broken.line, row, broken.raw, None, broken.fault, broken.fatal)
-        value, fault = self.found.record, self.found.fault
+        value, fault = {"trace": shard.session, **self.found.record}, self.found.fault
         try:
             raw = msgspec.json.encode(value)
         except UnicodeEncodeError:

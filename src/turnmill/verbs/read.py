@@ -16,7 +16,7 @@ from turnmill.conversation import PROVENANCE, Conversation, Json
 from turnmill.dialects import Mapping, Reading, convert, dialects
 from turnmill.dialects.canonical import ALWAYS_KEPT
 from turnmill.dialects.detect import TEXT, Detected, detect
-from turnmill.dialects.sessions import TRACE_COLUMNS, session_of, tell_session
+from turnmill.dialects.sessions import TRACE_COLUMNS, is_session, session_of, tell_session
 from turnmill.errors import Rejected, UsageError, shell_word
 from turnmill.files.foreign import FIRST_RECORDS, refuse_other_formats
 from turnmill.files.plan import SHARD_BYTES, plan
@@ -76,7 +76,8 @@ def _session_of(source: Source, whys: dict[str, str], first_records: Callable[[]
     if source.mode == TEXT:
         return None
     if source.dialect != "auto":
-        return source.dialect if session_of(source.dialect) is not None else None
+        is_one = session_of(source.dialect) is not None and is_session(source.dialect, first_records())
+        return source.dialect if is_one else None
     told = tell_session(first_records())
     if told is None:
         return None

@@ -191,6 +191,17 @@ def test_rows_of_whole_runs_are_no_session(turnmill, rows):
         assert len(turnmill("check", path, "--dialect", dialect, "--json").rows) == 2
 
 
+def test_a_folder_of_trajectories_is_read(turnmill, write, tmp_path):
+    entry = {"agent": "main", "message_type": "observation"}
+    said = [{"role": role, "content": text, **entry} for role, text in (("user", "task"), ("assistant", "ls"))]
+    record = {"trajectory": [], "history": said, "info": {"exit_status": "exit_cost"}}
+    path = write("runs/task-1/task-1.traj", json.dumps(record, indent=2))
+    out = tmp_path / "out"
+    assert turnmill("prepare", path.parents[1], "--model", "smollm2", "--output", out, "--workers", "1").code == 0
+    (row,) = Published(out).table("conversations/train")
+    assert (row["source_file"], row["ended"]) == ("task-1/task-1.traj", '"exit_cost"')
+
+
 def test_half_a_character_is_mended_where_it_is_asked_for(turnmill, session):
     path = session("a.jsonl", *LOG[:2], user("r1", "a1", result("t1", "cut \ud83d")), LOG[3])
     assert turnmill("check", path, *RETAIN, "--json").rows[0]["code"] == "lone-surrogate"

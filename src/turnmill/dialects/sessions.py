@@ -78,6 +78,15 @@ sessions: dict[str, Session] = {}
 """By name of the dialect, filled as the dialects are found."""
 
 
+traced: set[str] = set()
+"""Dialects of a run a row, whose rows have `TRACE_COLUMNS`, too; filled as the dialects are found."""
+
+
+def has_trace_columns(name: str) -> bool:
+    """Whether rows of a dialect are linked by `TRACE_COLUMNS`."""
+    return session_of(name) is not None or name in traced
+
+
 def session_of(name: str) -> Session | None:
     """How a dialect gathers; None for one that reads a record a row."""
     dialects.names()  # finds the files, and with them their sessions

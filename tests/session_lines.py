@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from turnmill.contract import check
 from turnmill.dialects import Reading, convert, dialects
 from turnmill.dialects.neutral import neutral_turns
@@ -97,7 +99,7 @@ def rows_of(name: str, lines: Iterable[Any], counts: Counter[str] | None = None,
     raw = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in lines]
     pieces = (Piece(number, 0, one) for number, one in enumerate(raw, 1) if one)
     found = gathered(pieces, name, limit, Counter() if counts is None else counts)
-    return [one.record(SHARD, row) for row, one in enumerate(found)]
+    return [one.record(msgspec.structs.replace(SHARD, session=name), row) for row, one in enumerate(found)]
 
 
 def outcome(name: str, row: Record, reading: Reading | None = None) -> Any:

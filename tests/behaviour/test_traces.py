@@ -49,6 +49,16 @@ def test_a_folder_of_sessions_is_told_file_by_file(turnmill, traces):
     assert "is codex (lines of type session_meta with payload)" in answer.err
 
 
+def test_many_files_that_are_told_alike_are_counted(turnmill, session):
+    for n in range(30):
+        path = session(f"{n}.jsonl", LOG[0], assistant("a1", "u1", f"a {n}"))
+    said = [line for line in turnmill("check", path.parent, "--json").err.splitlines() if line.startswith("sessions: ")]
+    assert said == [
+        "sessions: 0.jsonl is claude-code (events with parentUuid and sessionId)",
+        "sessions: and 29 more like it",
+    ]
+
+
 def test_without_definitions_calls_are_rejected_by_name(turnmill, traces):
     answer = turnmill("check", traces, "--json")
     assert {row["code"] for row in answer.rows} == {"tool-undefined"}
@@ -160,6 +170,36 @@ def test_rows_that_leave_are_kept_and_replayed(turnmill, session, tmp_path):
         "tool",
         "assistant",
     ]
+
+
+def test_rows_that_left_are_exported_and_read_again(turnmill, session, tmp_path):
+    out, kept = tmp_path / "out", tmp_path / "mend.jsonl"
+    path = session("a.jsonl", *LOG)
+    session("b.jsonl", LOG[0], assistant("a1", "u1", "ok"))
+    assert turnmill("prepare", path.parent, "--model", "smollm2", "--output", out, "--workers", "1").code == 0
+    assert turnmill("quarantine", "export", out, "--to", kept).code == 0
+    for dialect in ("auto", "claude-code"):
+        (row,) = turnmill("check", kept, *RETAIN, "--dialect", dialect, "--json").rows
+        assert row["turns"] == turnmill("check", path, *RETAIN, "--json").rows[0]["turns"]
+
+
+def test_rows_of_whole_runs_are_no_session(turnmill, rows):
+    start = {"id": 0, "source": "user", "action": "message", "args": {"content": "q"}}
+    answer = {"id": 1, "source": "agent", "action": "message", "args": {"content": "a"}}
+    path = rows({"instance_id": "i1", "history": [start, answer]}, {"instance_id": "i2", "history": [start, answer]})
+    for dialect in ("auto", "openhands"):
+        assert len(turnmill("check", path, "--dialect", dialect, "--json").rows) == 2
+
+
+def test_a_folder_of_trajectories_is_read(turnmill, write, tmp_path):
+    entry = {"agent": "main", "message_type": "observation"}
+    said = [{"role": role, "content": text, **entry} for role, text in (("user", "task"), ("assistant", "ls"))]
+    record = {"trajectory": [], "history": said, "info": {"exit_status": "exit_cost"}}
+    path = write("runs/task-1/task-1.traj", json.dumps(record, indent=2))
+    out = tmp_path / "out"
+    assert turnmill("prepare", path.parents[1], "--model", "smollm2", "--output", out, "--workers", "1").code == 0
+    (row,) = Published(out).table("conversations/train")
+    assert (row["source_file"], row["ended"]) == ("task-1/task-1.traj", '"exit_cost"')
 
 
 def test_half_a_character_is_mended_where_it_is_asked_for(turnmill, session):

@@ -36,6 +36,13 @@ def test_the_lines_of_a_response_are_one_turn_with_its_results():
     assert read(*lines) == [[ASKED, ["analysis", "r"], ["commentary", "Look."], CALL, RESULT, ANSWERED]]
 
 
+def test_the_lines_of_a_response_are_read_by_their_links():
+    lines = [*START, assistant("a1", "u1", "one ", response="m1"), assistant("a2", "a1", "two", response="m1")]
+    lines += [assistant("a3", "a2", " three", response="m1")]
+    assert read(*lines) == read(*lines[::-1]) == read(lines[2], lines[0], lines[3], lines[1])
+    assert read(*lines) == [[ASKED, ["final", "one two three"]]]
+
+
 def test_results_of_parallel_calls_hang_on_their_calls_and_are_no_branches():
     lines = [
         *START,

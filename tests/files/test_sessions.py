@@ -164,6 +164,11 @@ def test_a_session_of_too_many_bytes_is_one_row():
     assert (row.fault.code, row.source_line, len(row.raw) <= 4096) == ("record-too-large", 1, True)
 
 
+def test_broken_lines_count_too():
+    (row,) = rows_of(CLAUDE, [*LOG, *[b"{" * 400] * 20], limit=5_000)
+    assert row.fault.code == "record-too-large"
+
+
 def test_what_says_nothing_counts_for_nothing():
     noise = [event("progress", f"p{n}", "u1", data={"output": "x" * 100_000}) for n in range(20)]
     assert len(rows_of(CLAUDE, [*LOG, *noise], limit=50_000)) == 1

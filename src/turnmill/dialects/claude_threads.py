@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import compress
+from operator import not_
 
 from turnmill.conversation import Json
 from turnmill.dialects.sessions import MOST_REPEATED_BYTES, Event, Thread, in_file_order, thread, too_branched, torn
@@ -40,7 +42,7 @@ class Node:
     @property
     def line(self) -> int:
         """Where it begins in the file."""
-        return self.said[0].line
+        return min(event.line for event in self.said)
 
     @property
     def events(self) -> list[Event]:
@@ -94,8 +96,8 @@ def threads_of_tree(events: Sequence[Event], counts: Counter[str]) -> list[Threa
     reached = _marked(tree.nodes)
     ends = [node for node in reached if node.is_answer and not node.leads_to_answer]
     unanswered = [node for node in reached if not (node.children or node.is_answer or node.is_answered)]
-    if unanswered:
-        counts["read/branch-without-answer"] += len(unanswered)
+    if any(node.events for node in unanswered):
+        counts["read/branch-without-answer"] += sum(bool(node.events) for node in unanswered)
     found = list(_branches(sorted(ends, key=lambda node: node.line), tree))
     known = set(reached)
     lost = [event for node in tree.nodes if node not in known for event in node.events]
@@ -138,7 +140,7 @@ def _branches(ends: Sequence[Node], tree: _Tree) -> Iterator[Thread]:
         whole = [*before, *told, *tail]
         columns |= tree.columns(whole[0]) | {"ended": _ending(tail)}
         if "branch" in columns:
-            columns["id"] = f"{columns['id']}@{value_of(end.said[-1]).get('uuid')}"
+            columns["id"] = _composed(columns["id"], "@", value_of(end.said[-1]).get("uuid"))
         fault = torn("their parent is not in the file") if end.root.is_torn else None
         yield thread(whole, [event.line in lines for event in whole], fault, **columns)
         seen.update(own)
@@ -172,6 +174,28 @@ def _ending(tail: Sequence[Event]) -> str | None:
     return None
 
 
+def _composed(name: Json, mark: str, part: Json) -> str | None:
+    """A name of two parts, None where either is not recorded."""
+    return f"{name}{mark}{part}" if isinstance(name, str) and isinstance(part, str) else None
+
+
+def _in_chain(events: list[Event]) -> list[Event]:
+    """The lines of a response, each behind the one it names as its parent, wherever they stand in the file."""
+    if len(events) < 2:
+        return events
+    own = {value_of(event)["uuid"] for event in events}
+    after: dict[Json, list[Event]] = {}
+    for event in events:
+        named = value_of(event).get("parentUuid")
+        after.setdefault(named if isinstance(named, str) and named in own else None, []).append(event)
+    ordered: list[Event] = []
+    waiting = after.pop(None, [])[::-1]
+    while waiting:
+        ordered.append(waiting.pop())
+        waiting += after.pop(value_of(ordered[-1])["uuid"], [])[::-1]
+    return ordered if len(ordered) == len(events) else events
+
+
 class _Tree:
     """The nodes of a session, linked.
 
@@ -192,13 +216,7 @@ class _Tree:
         """Sub-agent → the id of the call that started it."""
         self.nodes: list[Node] = []
         known = [event for event in events if event.value is not None and self._is_new(event)]
-        for event in known:
-            if value_of(event).get("type") == "assistant":
-                self._add_answer(event)
-        for event in known:
-            if value_of(event).get("type") != "assistant":
-                self._add_other(event)
-        self.nodes.sort(key=lambda node: node.line)
+        self._gather(known)
         for node in list(self.nodes):
             self._link(node)
         for event in known:
@@ -209,6 +227,17 @@ class _Tree:
             if node.parent is not None:
                 node.parent.children.append(node)
 
+    def _gather(self, events: Sequence[Event]) -> None:
+        """Make nodes: first of the answers, by which results are known."""
+        is_answer_line = [value_of(event).get("type") == "assistant" for event in events]
+        for event in compress(events, is_answer_line):
+            self._add_answer(event)
+        for event in compress(events, map(not_, is_answer_line)):
+            self._add_other(event)
+        for node in self.nodes:
+            node.said = _in_chain(node.said)
+        self.nodes.sort(key=lambda node: node.line)
+
     def columns(self, event: Event) -> dict[str, Json]:
         """`id` and the columns that link the thread of an event."""
         value = value_of(event)
@@ -217,10 +246,10 @@ class _Tree:
             agent = value.get("uuid")
         forked = value.get("forkedFrom")
         parent = session if agent is not None else forked.get("sessionId") if isinstance(forked, dict) else None
-        name = session if agent is None else f"{session}/{agent}"
+        name = session if agent is None else _composed(session, "/", agent)
         call = self._started.get(agent) if isinstance(agent, str) else None
         if value.get("isCompactSummary"):
-            name = f"{name}@{value.get('uuid')}"
+            name = _composed(name, "@", value.get("uuid"))
         return {"id": name, "session": session, "agent": agent, "parent": parent, "parent_call": call}
 
     def _is_new(self, event: Event) -> bool:

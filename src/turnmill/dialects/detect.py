@@ -12,6 +12,7 @@ from turnmill.dialects import Mapping
 from turnmill.dialects.canonical import NAME, is_canonical
 from turnmill.dialects.openhands_threads import is_event
 from turnmill.dialects.prompt_response import PROMPTS, RESPONSES
+from turnmill.dialects.sessions import thread_dialect
 from turnmill.dialects.terminus import find_reply
 from turnmill.dialects.wire import is_wire
 from turnmill.errors import UsageError, quote
@@ -110,6 +111,10 @@ def _by_dialect(evidence: Counter[tuple[str, str]], rows: int) -> dict[str, str]
 def _evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[str, str]]:
     if is_canonical(record):  # its channels, speakers and parts say nothing more
         yield NAME, "chat_template_kwargs as text beside content in parts"
+        return
+    thread = thread_dialect(record)
+    if thread is not None:
+        yield thread, "events of a session"
         return
     trajectory = None if mapping.columns else _trajectory_evidence(record)
     if trajectory is not None:  # its history is no list of pairs, its messages say nothing more

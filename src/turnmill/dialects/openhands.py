@@ -35,7 +35,7 @@ def _tell(sample: Sequence[dict[str, Json]]) -> str | None:
     return None
 
 
-sessions[NAME] = Session(_tell, slim, threads_of_run)
+sessions[NAME] = Session(_tell, slim, threads_of_run, reads_rows=True)
 
 
 @dialect(NAME)

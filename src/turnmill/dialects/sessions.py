@@ -26,9 +26,9 @@ TRACE_COLUMNS = ("session", "agent", "parent", "parent_call", "branch", "ended")
 sub-agent, null for the main one; the session that started this one or that it was forked from; the id of the call that
 started it; `abandoned` where the session went another way; how the run ended, where that is recorded."""
 
-EVENTS = ("events", "lines", "shared")
+EVENTS = ("events", "lines", "shared", "trace")
 """Columns of a thread that its dialect takes: the events; each one's line; the indexes of those that an earlier thread
-has too, which train there."""
+has too, which train there; the dialect's name, by which a thread that left is known again."""
 
 MOST_REPEATED_BYTES = 256 * 1024 * 1024
 """Bytes of lines that all threads of one session repeat of earlier ones; further threads leave."""
@@ -70,16 +70,35 @@ class Session:
     memory holds no more of a session than its conversations."""
     threads: Callable[[Sequence[Event], Counter[str]], list[Thread]]
     """The threads of all events of a file, in file order."""
+    reads_rows: bool = False
+    """Whether the dialect reads files of a run a row, too."""
 
 
 sessions: dict[str, Session] = {}
 """By name of the dialect, filled as the dialects are found."""
 
 
+traced: set[str] = set()
+"""Dialects of a run a row, whose rows have `TRACE_COLUMNS`, too; filled as the dialects are found."""
+
+
+def has_trace_columns(name: str) -> bool:
+    """Whether rows of a dialect are linked by `TRACE_COLUMNS`."""
+    return session_of(name) is not None or name in traced
+
+
 def session_of(name: str) -> Session | None:
     """How a dialect gathers; None for one that reads a record a row."""
     dialects.names()  # finds the files, and with them their sessions
     return sessions.get(name)
+
+
+def thread_dialect(record: dict[str, Json]) -> str | None:
+    """The dialect of a record that is a thread already, as quarantine keeps it; None for any other record."""
+    name = record.get("trace")
+    if not isinstance(name, str) or not isinstance(record.get("events"), list):
+        return None
+    return name if session_of(name) is not None else None
 
 
 def threads_of(session: Session, events: Sequence[Event], counts: Counter[str]) -> list[Thread]:
@@ -92,6 +111,14 @@ def threads_of(session: Session, events: Sequence[Event], counts: Counter[str]) 
         return [thread(readable, fault=Rejected("conversion-failed", what))]
 
 
+def is_session(name: str, sample: Sequence[dict[str, Json]]) -> bool:
+    """Whether a file that begins with these records, and that is said to be of a dialect, is one session of it."""
+    session = session_of(name)
+    if session is None or any(thread_dialect(record) for record in sample):
+        return False
+    return not session.reads_rows or session.tell(sample) is not None
+
+
 class Told(NamedTuple):
     """A session dialect, and what it was told by."""
 
@@ -102,6 +129,8 @@ class Told(NamedTuple):
 def tell_session(sample: Sequence[dict[str, Json]]) -> Told | None:
     """The session dialect of a file that begins with these records; None for a file of a record a row."""
     dialects.names()
+    if any(thread_dialect(record) for record in sample):
+        return None
     for name in sorted(sessions):
         why = sessions[name].tell(sample)
         if why is not None:

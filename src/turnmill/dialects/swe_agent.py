@@ -11,6 +11,7 @@ from turnmill.dialects import Reading, dialect
 from turnmill.dialects.fields import Fields, require_known
 from turnmill.dialects.openai import MANNER
 from turnmill.dialects.recorded import Utterance
+from turnmill.dialects.sessions import traced
 from turnmill.dialects.traces import read_trace
 from turnmill.dialects.turns import open_message, read_message
 from turnmill.errors import Rejected, quote
@@ -20,6 +21,9 @@ REPEATED = ("thought", "action", "agent", "message_type", "tags", "cache_control
 ENDED = "exit"
 """The role of the entry by which mini-swe-agent says how the run ended."""
 SUBMITTED = ("submitted", "Submitted")
+
+
+traced.add("swe-agent")
 
 
 @dialect("swe-agent")

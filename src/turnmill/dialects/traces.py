@@ -61,8 +61,9 @@ def read_trace(
     Raises:
         Rejected: what the utterances cannot be read as.
     """
-    shared = fields.take_as_is(EVENTS[2])
-    fields.take_as_is(EVENTS[1])
+    shared = fields.take_as_is("shared")
+    for taken in EVENTS:
+        fields.take_as_is(taken)
     linked = {name: value for name in TRACE_COLUMNS if (value := fields.take_as_is(name)) is not None}
     said = without_tail(utterances, reading.counts)
     if isinstance(shared, list):

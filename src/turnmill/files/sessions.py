@@ -33,7 +33,7 @@ class Gathered(NamedTuple):
         if isinstance(self.found, Piece):
             broken = self.found
             return Record(shard.source, shard.name, broken.line, row, broken.raw, None, broken.fault, broken.fatal)
-        value, fault = self.found.record, self.found.fault
+        value, fault = {"trace": shard.session, **self.found.record}, self.found.fault
         try:
             raw = msgspec.json.encode(value)
         except UnicodeEncodeError:
@@ -48,7 +48,7 @@ def gathered(pieces: Iterable[Piece], name: str, limit: int, counts: Counter[str
     Args:
         pieces: the file's lines or elements.
         name: of the session dialect.
-        limit: bytes of the events that its conversations need.
+        limit: bytes of the lines that its conversations need, and of those that cannot be read.
         counts: takes `read/<what>`.
     """
     session = session_of(name)
@@ -60,12 +60,12 @@ def gathered(pieces: Iterable[Piece], name: str, limit: int, counts: Counter[str
     for piece in pieces:
         value, fault = _decoded(piece)
         taken = session.take(value, counts) if value is not None else None
+        if fault is None and taken is None:
+            continue
+        held += len(piece.raw)
+        events.append(Event(piece.line, taken, len(piece.raw)))
         if fault is not None:
             broken.append(Gathered(piece._replace(fault=fault)))
-            events.append(Event(piece.line, None))
-        elif taken is not None:
-            held += len(piece.raw)
-            events.append(Event(piece.line, taken, len(piece.raw)))
         if held > limit:
             return [Gathered(Piece(1, 0, piece.raw[:KEPT_OF_TOO_LARGE], too_large(limit)))]
     found = [*map(Gathered, threads_of(session, events, counts)), *broken]

@@ -17,7 +17,7 @@ from turnmill.conversation import PROVENANCE, Conversation, Json
 from turnmill.dialects import Mapping, Reading, convert, dialects
 from turnmill.dialects.canonical import ALWAYS_KEPT
 from turnmill.dialects.detect import TEXT, Detected, detect
-from turnmill.dialects.sessions import TRACE_COLUMNS, session_of, tell_session
+from turnmill.dialects.sessions import TRACE_COLUMNS, has_trace_columns, is_session, session_of, tell_session
 from turnmill.errors import Rejected, StaleError, UsageError, shell_word
 from turnmill.files.foreign import FIRST_RECORDS, refuse_other_formats
 from turnmill.files.plan import SHARD_BYTES, plan
@@ -102,7 +102,8 @@ def _session_of(source: Source, whys: dict[str, str], first_records: Callable[[]
     if source.mode == TEXT:
         return None
     if source.dialect != "auto":
-        return source.dialect if session_of(source.dialect) is not None else None
+        is_one = session_of(source.dialect) is not None and is_session(source.dialect, first_records())
+        return source.dialect if is_one else None
     told = tell_session(first_records())
     if told is None:
         return None
@@ -136,8 +137,8 @@ def with_columns_named(config: Config, opened: Sequence[OpenSource]) -> Config:
 
 
 def with_trace_columns(config: Config, opened: Sequence[OpenSource]) -> Config:
-    """The config with the columns that link the conversations of sessions kept, where any file is a session."""
-    if not any(shard.session for source in opened for shard in source.plan.shards):
+    """The config with the columns that link and describe agents' runs kept, where any file holds some."""
+    if not any(has_trace_columns(name) for source in opened for name in set(source.dialects.values())):
         return config
     names = tuple(dict.fromkeys((*config.read.keep_columns, *TRACE_COLUMNS)))
     return config.model_copy(update={"read": dataclasses.replace(config.read, keep_columns=names)})

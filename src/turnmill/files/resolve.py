@@ -149,7 +149,8 @@ def _published_files(folder: Path) -> list[str]:
     manifest = verify(folder, whole=False)
     belongs = _DATA_OF.get(manifest.get("kind") or manifest.get("step", {}).get("name"))
     if belongs is None:
-        what = f"{folder} is a folder of turnmill's own, not chat data; expected data, or what `prepare` published"
+        held = "holds a step of a run" if "step" in manifest else "is a folder of turnmill's own"
+        what = f"{folder} {held}, not chat data; expected data, or what `prepare` published"
         raise UsageError(what, next_step=f"ls {shell_word(folder)}")
     listed = [entry for entry in manifest["files"] if re.search(belongs, entry["path"])]
     found = [os.path.join(folder, entry["path"]) for entry in listed if entry["rows"]]

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-tokenizers test-kills test-hard corpus oracles oracles-page fuzz check docs bench fix clean
+.PHONY: help demo test test-slow test-tokenizers test-ray test-kills test-hard corpus oracles oracles-page fuzz check docs bench fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -39,6 +39,9 @@ test-slow: $(READY)  ## run the tests that take minutes: kills, memory, hostile 
 
 test-tokenizers: $(READY)  ## run the tests that read the tokenizers of six model families (fetches 230 MB once)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -q -m tokenizers
+
+test-ray: $(READY)  ## run the tests that start Ray clusters on this machine
+	$(BIN)/python -m pytest -q -m ray
 
 ORACLES := $(VENV)/.oracles
 

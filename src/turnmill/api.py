@@ -146,7 +146,7 @@ def prepare(  # noqa: PLR0913  # one keyword for each thing the command line has
         dialect: of `data`.
         config: a YAML file.
         options: over it.
-        cache: where finished steps are kept; default beside the output.
+        cache: where finished steps are kept, a folder or a store's URL; default beside the output.
 
     Raises:
         UsageError: something given is wrong; nothing was written.
@@ -161,7 +161,7 @@ def prepare(  # noqa: PLR0913  # one keyword for each thing the command line has
     plan, target = plan_of(loaded), Path(output)
     refuse_inputs_inside(plan, target)
     with claim(target):
-        prepared = run(plan, cache_of(target, None if cache is None else Path(cache)))
+        prepared = run(plan, cache_of(target, cache))
         publish_prepared(plan, prepared, target, started)
     return open_prepared(target, whole=False)
 

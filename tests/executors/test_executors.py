@@ -12,16 +12,18 @@ from turnmill.errors import UsageError
 from turnmill.executors import executors
 
 ONES = functools.partial(pow, 2)
+OWN = [name for name in executors.names() if not name.startswith("ray")]
+"""Those that need no cluster: `test_ray.py` has the others."""
 
 
-@pytest.mark.parametrize("name", executors.names())
+@pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_come_in_the_order_of_the_tasks(name: str, workers: int) -> None:
     assert list(executors.get(name)(ONES, range(20), workers)) == [2**n for n in range(20)]
     assert list(executors.get(name)(ONES, [], workers)) == []
 
 
-@pytest.mark.parametrize("name", executors.names())
+@pytest.mark.parametrize("name", OWN)
 def test_the_first_exception_in_order_is_raised(name: str) -> None:
     results = executors.get(name)(functools.partial(operator.truediv, 1), [1, 0, 2], 2)
     assert next(results) == 1

@@ -144,7 +144,7 @@ def _population(opened: OpenSource, config: Config, seen: set[bytes]) -> Populat
 
 def _raw(opened: OpenSource, read: Read) -> Iterator[bytes]:
     for shard in opened.plan.shards:
-        if shard.layout == "parquet":
+        if shard.makes_rows:
             yield from (record.raw for record in records(shard, read))
         else:
             yield from (piece.raw for _, piece in _pieces(shard, read))
@@ -167,7 +167,7 @@ def _picked(opened: OpenSource, read: Read, wanted: set[int]) -> Iterator[Record
         own = {first + number for number in wanted if shard.first_row <= first + number < shard.first_row + shard.rows}
         if not own:
             continue
-        if shard.layout == "parquet":
+        if shard.makes_rows:
             yield from (record for record in records(shard, read) if record.row in own)
         else:
             yield from (record_of(shard, row, piece) for row, piece in _pieces(shard, read) if row in own)

@@ -25,7 +25,8 @@ from turnmill.verbs.prepared import publish_prepared
 def prepared(config: Config, scratch: Path) -> dict[str, Any]:
     """The manifest of what was prepared."""
     plan = prepare.plan_of(config)
-    return publish_prepared(plan, prepare.run(plan, scratch / "steps"), scratch / "out", time.time())
+    out = scratch / "out"
+    return publish_prepared(plan, prepare.run(plan, prepare.cache_of(out, None)), out, time.time())
 
 
 def main(data: str, model: str, mode: str = "fastokens", workers: str = "1") -> None:

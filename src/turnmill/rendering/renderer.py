@@ -115,7 +115,7 @@ class Renderer:
         if not dialog.is_coarse:
             rendered = msgspec.structs.replace(rendered, control_hits=self._scan.hits(dialog.text, dialog.contents))
         rendered = self._controlled(rendered, policy, counts)
-        self.counts += counts
+        self.counts.update(counts)
         return rendered
 
     def _filled(self, conversation: Conversation, kwargs: Mapping[str, Json]) -> tuple[Dialog, Rendered]:

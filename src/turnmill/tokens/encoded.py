@@ -91,11 +91,12 @@ class ByteEncoded(Encoded):
         characters: of the text.
     """
 
-    __slots__ = ("_characters", "_ends", "_text")
+    __slots__ = ("_begins", "_characters", "_ends", "_text")
 
     def __init__(self, ids: NDArray[np.int32], text: bytes, ends: NDArray[np.int32], characters: int) -> None:
         super().__init__(ids, None)
         self._text, self._ends, self._characters = text, ends, characters
+        self._begins: NDArray[np.int32] | None = None
 
     def _located(self) -> NDArray[np.int64]:
         """A token that holds some bytes of a character has the whole character as its place."""
@@ -133,5 +134,7 @@ class ByteEncoded(Encoded):
         bounds = np.array(places, dtype=np.int32)
         if len(self._text) == self._characters:
             return bounds
-        begins = np.flatnonzero(self._begins_character()).astype(np.int32)
-        return np.append(begins, np.int32(len(self._text)))[bounds]
+        if self._begins is None:
+            begins = np.flatnonzero(self._begins_character()).astype(np.int32)
+            self._begins = np.append(begins, np.int32(len(self._text)))
+        return self._begins[bounds]

@@ -1,6 +1,6 @@
-"""Three tables: prepare beside its peers, turnmill's stages, and rendering beside transformers'.
+"""Tables: prepare beside its peers, one process beside two, turnmill's stages, and rendering beside transformers'.
 
-python bench/run.py [--rows 2000] [--large 20000] [--rounds 3] [--only NAME...] [--no-peers]
+python bench/run.py [--rows 2000] [--large 20000] [--processes 20000] [--rounds 3] [--only NAME...] [--no-peers]
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Contender(NamedTuple):
 
 
 OURS = tuple(Contender(f"turnmill, {mode}", "", "turnmill_prepare.py", (mode,)) for mode in MODES)
-TWO = Contender("turnmill, fastokens, 2 processes", "", "turnmill_prepare.py", ("fastokens", "2"))
+PROCESSES = (1, 2)
 PEERS = (
     Contender(REFERENCE, "trl", "peers/trl_sft.py", ("1",)),
     Contender("TRL, 2 processes", "trl", "peers/trl_sft.py", ("2",)),
@@ -133,9 +133,25 @@ def prepare(chosen: argparse.Namespace, missing: dict[str, str]) -> dict[str, Ru
         name = list(MODELS)[-1]
         title = f"{name}, {chosen.large:,} rows"
         data, model = rows_file(chosen.large), model_directory(name, RESULTS / "models")
-        found[title] = compare([*OURS, TWO], data, model, 1)
+        found[title] = compare(list(OURS), data, model, 1)
         prepare_table(title, found[title])
     return found
+
+
+def processes(chosen: argparse.Namespace) -> dict[str, Runs]:
+    """One and two processes on the same rows, by the clock; each process loads the model for itself."""
+    if not chosen.processes:
+        return {}
+    name = list(MODELS)[-1]
+    contenders = [Contender(str(count), "", "turnmill_prepare.py", ("fastokens", str(count))) for count in PROCESSES]
+    data, model = rows_file(chosen.processes), model_directory(name, RESULTS / "models")
+    found = compare(contenders, data, model, chosen.rounds)
+    table(f"prepare: {name}, {chosen.processes:,} rows, processes", "per s", "per CPU s", "ratio by the clock", "load")
+    for count, runs in found.items():
+        speed, one = (rate(each, "prepare", "wall_s") for each in (runs, found["1"]))
+        load = max(run["load"] for run in runs)
+        line(count, f"{speed:,.0f}", f"{rate(runs, 'prepare'):,.0f}", f"{speed / one:.2f}", f"{load:.1f}")
+    return {name: found}
 
 
 def stages(chosen: argparse.Namespace) -> dict[str, Runs]:
@@ -208,6 +224,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rows", type=int, default=2000, help="rows that all prepare")
     options.add_argument("--large", type=int, default=20_000, help="rows that turnmill alone prepares; 0 = none")
+    options.add_argument("--processes", type=int, default=20_000, help="rows for one and two processes; 0 = none")
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--only", nargs="+", default=[], metavar="NAME", help="contenders of the first table")
     options.add_argument("--no-peers", action="store_true")
@@ -216,7 +233,12 @@ def main() -> None:
     missing = missing_of(asked)
     measured_on = versions(name for name in asked if name not in missing)
     print(f"median of {chosen.rounds} rounds; {json.dumps(measured_on)}")
-    found = {"prepare": prepare(chosen, missing), "stages": stages(chosen), "render": renders(chosen)}
+    found = {
+        "prepare": prepare(chosen, missing),
+        "processes": processes(chosen),
+        "stages": stages(chosen),
+        "render": renders(chosen),
+    }
     path = RESULTS / time.strftime("%Y%m%d-%H%M%S.json", time.gmtime())
     path.write_text(json.dumps({"seed": SEED, "versions": measured_on, **found}, indent=1))
     print(f"\nall figures: {path}")

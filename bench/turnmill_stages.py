@@ -15,6 +15,7 @@ from turnmill_options import flags
 
 from turnmill.config import load
 from turnmill.rendered import Loss
+from turnmill.steps.shards import collecting_rarely
 from turnmill.tokens.pack import best_fit_decreasing
 from turnmill.tokens.tokenize import Row
 from turnmill.verbs import check, prepare, tokenize
@@ -34,7 +35,13 @@ def packed(lengths: Sequence[int], figures: dict[str, measuring.Figures]) -> flo
 
 
 def main(data: str, model: str, mode: str = "fastokens") -> None:
-    """Measure, and print what was found."""
+    """Measure, and print what was found; garbage is collected as rarely as where a step runs."""
+    with collecting_rarely():
+        measure(data, model, mode)
+
+
+def measure(data: str, model: str, mode: str) -> None:
+    """Stage by stage."""
     config, _ = load(None, flags(model, mode), [data])
     figures: dict[str, measuring.Figures] = {}
     recipe = next(iter(prepare.plan_of(config).recipes.values()))

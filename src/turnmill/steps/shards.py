@@ -61,7 +61,7 @@ def clean(step_folder: Path, shards: int) -> None:
 
 
 @contextmanager
-def _collecting_rarely() -> Iterator[None]:
+def collecting_rarely() -> Iterator[None]:
     """Search for circles of objects a hundred times less often: rows are many objects, and hang in none."""
     thresholds = gc.get_threshold()
     gc.set_threshold(thresholds[0] * 100, *thresholds[1:])
@@ -95,7 +95,7 @@ def _run(task: ShardTask) -> None:
         task.folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{task.folder.name}.", dir=task.folder.parent))
         try:
-            with _collecting_rarely():
+            with collecting_rarely():
                 result = task.run_shard(task.shard, draft)
             if not isinstance(result, ShardResult):
                 raise TypeError(f"{task.run_shard} gave {type(result).__name__}; expected a ShardResult")

@@ -310,8 +310,10 @@ class _Teller:
         message = written.dicts[number] if number >= 0 else None
         inputs = (written.dicts, written.tools, message, index, length, said.namespaces)
         recorded = None if self._new is None else next(self._new)
-        for passage in known:
+        for place, passage in enumerate(known):
             if passage.run(inputs, number, said):
+                if place and passage.uses > known[place - 1].uses:  # the frequent ones are tried first
+                    known[place - 1 : place + 1] = passage, known[place - 1]
                 return passage
         if recorded is None or len(known) >= MAX_VARIANTS:
             return None

@@ -166,32 +166,36 @@ class Encoder:
         asked = [(text, part) for (text, _, _), parts in zip(rows, parted, strict=True) for part in parts]
         anew = iter(self._segments([(text[part.start : part.end], part.start) for text, part in asked if part.is_anew]))
         return [
-            self._rejoined(text, encoded, [next(anew) if part.is_anew else _kept(encoded, part) for part in parts])
-            for (text, encoded, _), parts in zip(rows, parted, strict=True)
+            self._rejoined(text, encoded, parts, anew) for (text, encoded, _), parts in zip(rows, parted, strict=True)
         ]
 
     def _parted(self, text: str, encoded: Encoded, borders: Sequence[int]) -> Iterator[Part]:
         """The tokens that stay, and between them the characters that are encoded anew, border by border."""
         whole = np.flatnonzero(self._is_whole[encoded.ids])
-        stretches = np.searchsorted(encoded.offsets[whole, 1], borders, side="right")
+        places = encoded.places(whole)
+        stretches = np.searchsorted(places[:, 1], borders, side="right")
         done = 0
         for stretch, inside in groupby(zip(stretches.tolist(), borders, strict=True), key=itemgetter(0)):
             first = int(whole[stretch - 1]) + 1 if stretch else 0
             last = int(whole[stretch]) if stretch < len(whole) else len(encoded.ids)
-            start = int(encoded.offsets[first - 1, 1]) if first else 0
-            end = int(encoded.offsets[last, 0]) if last < len(encoded.ids) else len(text)
+            start = int(places[stretch - 1, 1]) if stretch else 0
+            end = int(places[stretch, 0]) if stretch < len(whole) else len(text)
             yield Part(done, first)
             edges = [start, *(border for _, border in inside), end]
             yield from (Part(low, high, is_anew=True) for low, high in pairwise(edges))
             done = last
         yield Part(done, len(encoded.ids))
 
-    def _rejoined(self, text: str, encoded: Encoded, parts: Sequence[Encoded]) -> Encoded:
+    def _rejoined(self, text: str, encoded: Encoded, parts: Sequence[Part], anew: Iterator[Encoded]) -> Encoded:
+        """What stays, and between it what is anew."""
+        made = [next(anew) if part.is_anew else part for part in parts]
+        ids = [encoded.ids[one.start : one.end] if isinstance(one, Part) else one.ids for one in made]
         if self._bytes is not None and isinstance(encoded, ByteEncoded):
-            placed = self._bytes.placed(text, np.concatenate([part.ids for part in parts]))
+            placed = self._bytes.placed(text, np.concatenate(ids))
             if placed is not None:
                 return placed
-        return _joined(parts)
+        offsets = [encoded.offsets[one.start : one.end] if isinstance(one, Part) else one.offsets for one in made]
+        return Encoded(np.concatenate(ids), np.concatenate(offsets))
 
     def _segments(self, texts: Sequence[tuple[str, int]]) -> list[Encoded]:
         """Each text that begins at a character of a longer one."""
@@ -216,10 +220,6 @@ class Part(NamedTuple):
     start: int
     end: int
     is_anew: bool = False
-
-
-def _kept(encoded: Encoded, part: Part) -> Encoded:
-    return Encoded(encoded.ids[part.start : part.end], encoded.offsets[part.start : part.end])
 
 
 def _joined(parts: Sequence[Encoded]) -> Encoded:

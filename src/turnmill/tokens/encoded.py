@@ -41,9 +41,13 @@ class Encoded:
     def _located(self) -> NDArray[np.int64]:
         raise NotImplementedError
 
+    def places(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(tokens asked for, 2): the characters [start, end) of some tokens."""
+        return self.offsets[tokens]
+
     def moved(self, start: int) -> Encoded:
         """The same tokens where their text begins at a character of a longer one."""
-        return Encoded(self.ids, self.offsets + start)
+        return _Moved(self, start)
 
     def edges(self, ends: Sequence[int]) -> Edges:
         """Where spans end.
@@ -81,6 +85,19 @@ def _reached(offsets: NDArray[np.int64], borders: Sequence[int]) -> NDArray[np.i
     return np.concatenate(([0], np.maximum.accumulate(offsets[:, 1])))[begun]
 
 
+class _Moved(Encoded):
+    """The tokens of a text that begins at a character of a longer one; their places are asked for rarely."""
+
+    __slots__ = ("_encoded", "_start")
+
+    def __init__(self, encoded: Encoded, start: int) -> None:
+        super().__init__(encoded.ids, None)
+        self._encoded, self._start = encoded, start
+
+    def _located(self) -> NDArray[np.int64]:
+        return self._encoded.offsets + self._start
+
+
 class ByteEncoded(Encoded):
     """Token ids of a text whose bytes are the bytes of its tokens: their places are looked for where they are asked.
 
@@ -106,6 +123,15 @@ class ByteEncoded(Encoded):
             character = np.cumsum(self._begins_character(), dtype=np.int32) - 1
             starts, ends = character[starts], character[ends - 1] + 1
         return np.stack((starts, ends)).astype(np.int64).T  # each of the two in a row of memory
+
+    def places(self, tokens: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(tokens asked for, 2): the characters [start, end) of some tokens."""
+        ends: NDArray[np.integer] = self._ends[tokens]
+        starts: NDArray[np.integer] = np.where(tokens > 0, self._ends[tokens - 1], 0)
+        if len(self._text) != self._characters:
+            starts = np.searchsorted(self._characters_begin(), starts, side="right") - 1
+            ends = np.searchsorted(self._characters_begin(), ends - 1, side="right")
+        return np.stack((starts, ends)).astype(np.int64).T
 
     def _begins_character(self) -> NDArray[np.bool_]:
         """(bytes,) whether a character begins there."""
@@ -134,7 +160,11 @@ class ByteEncoded(Encoded):
         bounds = np.array(places, dtype=np.int32)
         if len(self._text) == self._characters:
             return bounds
+        return self._characters_begin()[bounds]
+
+    def _characters_begin(self) -> NDArray[np.int32]:
+        """(characters + 1,) the byte at which each begins, and the end."""
         if self._begins is None:
             begins = np.flatnonzero(self._begins_character()).astype(np.int32)
             self._begins = np.append(begins, np.int32(len(self._text)))
-        return self._begins[bounds]
+        return self._begins

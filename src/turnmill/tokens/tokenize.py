@@ -98,9 +98,11 @@ class Tokenizing:
         crossed = self.encoder.crossed(encoded, asked.starts)
         if not crossed:
             return []
-        is_cut = not self.encoder.adds_prefix
-        self.counts[f"tokenize/start-{'cut' if is_cut else 'untrained'}"] += len(crossed)
-        return crossed if is_cut else []
+        if self.encoder.adds_prefix:
+            self.counts["tokenize/start-untrained"] += len(crossed)
+            return []
+        self.counts["tokenize/start-cut"] += len(crossed)
+        return crossed
 
     def _example(self, asked: Asked, encoded: Encoded) -> Example:
         row, spans = asked.row, asked.row.rendered.spans

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from turnmill.api import check, explain, open_prepared, prepare, read, render
+    from turnmill.api import check, explain, open_prepared, open_rows, prepare, read, render
     from turnmill.conversation import Conversation, Message
     from turnmill.errors import HealthError, Rejected, StaleError, TurnmillError, UsageError
 
@@ -21,6 +21,7 @@ _HOMES = {
     "check": "turnmill.api",
     "explain": "turnmill.api",
     "open_prepared": "turnmill.api",
+    "open_rows": "turnmill.api",
     "prepare": "turnmill.api",
     "read": "turnmill.api",
     "render": "turnmill.api",
@@ -29,7 +30,7 @@ _HOMES = {
 
 __all__ = [
     "Conversation", "HealthError", "Message", "Rejected", "StaleError", "TurnmillError", "UsageError", "__version__",
-    "check", "explain", "open_prepared", "prepare", "read", "render",
+    "check", "explain", "open_prepared", "open_rows", "prepare", "read", "render",
 ]  # fmt: skip
 
 

@@ -6,8 +6,9 @@ import datetime
 import decimal
 import math
 import tempfile
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -74,24 +75,39 @@ def _seekable(stored: BinaryIO, compression: Compression, path: str) -> Iterator
         yield spool
 
 
-def parquet_rows(shard: Shard, limit: int, counts: Counter[str]) -> Iterator[ParquetRow]:
+def parquet_rows(
+    shard: Shard, limit: int, counts: Counter[str], places: Sequence[int] | None = None
+) -> Iterator[ParquetRow]:
     """The rows of the shard's row groups, in order.
 
     Args:
         shard: a shard of layout `parquet`.
         limit: bytes of JSON text of the largest row.
         counts: takes `read/null-keys-dropped` and `read/values-as-text`.
+        places: of the rows in the shard, rising, where not all are wanted.
     """
     import pyarrow as pa
+
+    first = 0
 
     with opened(shard.path, shard.compression) as parquet:
         try:
             for group in range(shard.start, shard.end):
                 for batch in parquet.iter_batches(BATCH_ROWS, row_groups=[group], use_threads=False):
-                    yield from (_row(values, limit, counts) for values in _values(batch))
+                    wanted = batch if places is None else batch.take(_inside(places, first, batch.num_rows))
+                    first += batch.num_rows
+                    yield from (_row(values, limit, counts) for values in _values(wanted))
         except (pa.ArrowException, OSError) as problem:
             fault = Rejected("damaged-file", f"the Parquet file is damaged: {_first_line(problem)}")
             yield ParquetRow(b"", None, fault, fatal=True)
+
+
+def _inside(places: Sequence[int], first: int, rows: int) -> pa.Array:
+    """Those of the rising places that lie in a batch, counted from its first row."""
+    import pyarrow as pa
+
+    own = places[bisect_left(places, first) : bisect_left(places, first + rows)]
+    return pa.array([place - first for place in own], pa.int64())
 
 
 def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | Rejected]:

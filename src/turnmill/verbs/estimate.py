@@ -12,11 +12,9 @@ import xxhash
 from numpy.typing import NDArray
 
 from turnmill.conversation import Checked, Json
-from turnmill.files.json_text import pieces
 from turnmill.files.prepared import PreparedData
-from turnmill.files.read import record_of, records
-from turnmill.files.record import Record, Shard
-from turnmill.files.storage import open_binary
+from turnmill.files.read import picked, records, undecoded
+from turnmill.files.record import Record
 from turnmill.mix import Share, Size, shares
 from turnmill.options import Pack, Read
 from turnmill.sampling import Estimate, estimate, needed, spread
@@ -147,30 +145,17 @@ def _raw(opened: OpenSource, read: Read) -> Iterator[bytes]:
         if shard.layout == "parquet":
             yield from (record.raw for record in records(shard, read))
         else:
-            yield from (piece.raw for _, piece in _pieces(shard, read))
-
-
-def _pieces(shard: Shard, read: Read) -> Iterator[tuple[int, Any]]:
-    """(row, piece) of a shard's records, not decoded."""
-    with open_binary(shard.path) as file:
-        file.seek(shard.start)
-        for number, piece in enumerate(pieces(file, shard, read.max_record_bytes)):
-            if number >= shard.rows:
-                return
-            yield shard.first_row + number, piece
+            yield from (piece.raw for piece in undecoded(shard, read))
 
 
 def _picked(opened: OpenSource, read: Read, wanted: set[int]) -> Iterator[Record]:
     """The records of those rows, numbered from the source's first."""
     first = opened.plan.shards[0].first_row if opened.plan.shards else 0
     for shard in opened.plan.shards:
-        own = {first + number for number in wanted if shard.first_row <= first + number < shard.first_row + shard.rows}
-        if not own:
-            continue
-        if shard.layout == "parquet":
-            yield from (record for record in records(shard, read) if record.row in own)
-        else:
-            yield from (record_of(shard, row, piece) for row, piece in _pieces(shard, read) if row in own)
+        begin = shard.first_row - first
+        own = sorted(number - begin for number in wanted if begin <= number < begin + shard.rows)
+        if own:
+            yield from picked(shard, read, own)
 
 
 def _look(run: Plan, one: Population, turns: range, tell: Callable[[int], None]) -> Looked:

@@ -32,6 +32,7 @@ def plan(
     first_row: int = 0,
     shard_bytes: int = SHARD_BYTES,
     plain_text: bool = False,
+    is_hashed: bool = True,
 ) -> SourcePlan:
     """The source's files and shards; reads every file once.
 
@@ -41,6 +42,7 @@ def plan(
         options: what makes a record too large.
         first_row: number of the source's first record over all inputs: the rows of the sources before it.
         shard_bytes: see `SHARD_BYTES`; files that cannot be split are one shard whatever it is.
+        is_hashed: False leaves the files' hashes empty: for what is looked at and left.
         plain_text: a file whose name says that it is text (`is_plain_text`) is lines, whatever it begins with.
 
     Raises:
@@ -54,9 +56,9 @@ def plan(
         if plain_text and is_plain_text(name):
             whole = msgspec.structs.replace(whole, layout="lines")
         if whole.layout == "parquet":
-            sha256, cut = sha256_of(path), list(_row_groups(whole, shard_bytes))
+            sha256, cut = sha256_of(path) if is_hashed else "", list(_row_groups(whole, shard_bytes))
         else:
-            sha256, cut = _ranges(whole, options.max_record_bytes, shard_bytes)
+            sha256, cut = _ranges(whole, options.max_record_bytes, shard_bytes, is_hashed=is_hashed)
         rows = sum(shard.rows for shard in cut)
         if state_of(path) != FileState(whole.file_bytes, whole.file_version):
             raise StaleError(f"{path} changed while it was read; expected a file at rest", next_step=look_at(path))
@@ -87,13 +89,13 @@ def _whole_file(source: str, path: str, name: str, first_row: int) -> Shard:
     return Shard(source, path, name, layout, compression, stored, version, "", start, stored, 1, first_row, 0)
 
 
-def _ranges(whole: Shard, limit: int, shard_bytes: int) -> tuple[str, list[Shard]]:
+def _ranges(whole: Shard, limit: int, shard_bytes: int, *, is_hashed: bool) -> tuple[str, list[Shard]]:
     """sha256 of a JSON text file, and its shards: byte ranges that begin at lines, or the whole file."""
     splittable = whole.layout == "lines" and whole.compression == "none"
     done: list[Shard] = []
     current, rows = whole, 0
     with open_binary(whole.path) as file:
-        hashing = cast(BinaryIO, Hashing(file))
+        hashing = cast(BinaryIO, Hashing(file)) if is_hashed else file
         hashing.read(whole.start)
         for piece in pieces(hashing, whole, limit):
             if splittable and rows and piece.offset - current.start >= shard_bytes:
@@ -102,7 +104,7 @@ def _ranges(whole: Shard, limit: int, shard_bytes: int) -> tuple[str, list[Shard
                 current = msgspec.structs.replace(whole, start=piece.offset, first_line=piece.line, first_row=first_row)
                 rows = 0
             rows += 1
-        sha256 = cast(Hashing, hashing).hexdigest()
+        sha256 = cast(Hashing, hashing).hexdigest() if is_hashed else ""
     return sha256, [*done, msgspec.structs.replace(current, rows=rows)] if rows else done
 
 

@@ -122,8 +122,12 @@ def sides_of(selection: Built | None) -> tuple[str, ...]:
     return (*tokenize.SIDES, select_rows.CONTROL) if has_control else tokenize.SIDES
 
 
-def plan_of(config: Config) -> Plan:
+def plan_of(config: Config, *, is_hashed: bool = True) -> Plan:
     """Open the sources and the model, and prove that the template can be used.
+
+    Args:
+        config: of the run.
+        is_hashed: False where the plan is only looked at.
 
     Raises:
         UsageError: a source, the model or an option cannot be used; nothing was written.
@@ -144,7 +148,7 @@ def plan_of(config: Config) -> Plan:
     for recipe in recipes.values():
         tokenize.line_of(recipe)
     evaluation = decontaminate.open_evaluation(config.decontaminate, config.read)
-    opened = open_sources(config)
+    opened = open_sources(config, is_hashed=is_hashed)
     config = with_columns_named(config, opened)
     for source in config.sources:
         split.require_usable(config.of(source).split, check.kept_columns(config.read))

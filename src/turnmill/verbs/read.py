@@ -42,8 +42,13 @@ class OpenSource:
     """File name → why `auto` chose its dialect; nothing where it was given."""
 
 
-def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES) -> list[OpenSource]:
+def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES, is_hashed: bool = True) -> list[OpenSource]:
     """Every source of the config, rows numbered through all of them.
+
+    Args:
+        config: of the run.
+        shard_bytes: about how much of a file one shard holds.
+        is_hashed: False where no step is made of the files.
 
     Raises:
         UsageError: nothing found, a file is unreadable or empty, or its dialect cannot be told.
@@ -54,7 +59,9 @@ def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES) -> list[Open
         for name in source.repairs:
             repairs.get(name)
         own = config.of(source)
-        found = plan(source.name, source.data, own.read, first_row=first_row, shard_bytes=shard_bytes)
+        found = plan(
+            source.name, source.data, own.read, first_row=first_row, shard_bytes=shard_bytes, is_hashed=is_hashed
+        )
         found = limited(found, own.limit)
         opened.append(_with_dialects(source, found, own.read))
         first_row += sum(shard.rows for shard in found.shards)

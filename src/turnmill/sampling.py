@@ -148,4 +148,4 @@ def allocated(strata: Sequence[Stratum], error: float) -> list[int]:
             break
         part &= ~is_whole
     known = np.array([one.looked_at for one in strata])
-    return np.maximum(known, best).astype(int).tolist()  # type: ignore[no-any-return]
+    return np.maximum(known, best).astype(int).tolist()  # type: ignore[no-any-return]  # numpy gives lists of Any

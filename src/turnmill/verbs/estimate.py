@@ -183,7 +183,7 @@ def _next(one: Sample, stratum: int, count: int, seed: int) -> list[int]:
     first, end = one.borders[stratum : stratum + 2]
     known = len(one.looked[stratum].places)
     start = np.random.default_rng([seed, stratum]).random()
-    return (first + spread(end - first, start)[known : known + count]).tolist()  # type: ignore[no-any-return]
+    return (first + spread(end - first, start)[known : known + count]).tolist()  # type: ignore[no-any-return]  # numpy gives lists of Any
 
 
 def _measured(run: Plan, found: Population, places: Sequence[int], tell: Callable[[int], None]) -> Looked:

@@ -315,6 +315,10 @@ class Score:
     """Of the weights; `auto`: bfloat16 on a GPU, else float32."""
     device: str = "auto"
     """`cpu`, `cuda`, `cuda:1`; `auto`: a GPU where there is one."""
+    attention: str = "auto"
+    """Of the scorer `hf`, as transformers names it (`sdpa`, `eager`, `flash_attention_2`); `auto`: its own choice."""
+    packing: Literal["auto", "on", "off"] = "auto"
+    """Examples in one row, where the scorer `hf` found that the model keeps them apart; `auto`: on a GPU."""
     threads: int | None = None
     """Of the scorer on a CPU; default: as many as its library takes."""
     url: str | None = None

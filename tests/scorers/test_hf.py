@@ -7,34 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tiny_models import save_tiny_model
 from turnmill.errors import UsageError
 from turnmill.options import Score
 from turnmill.scorers import ToScore, Unscored
-from turnmill.scorers.hf import batches_of, open_hf
+from turnmill.scorers.hf import batches_of, open_hf, rows_of
 
-SMALL = {"vocab_size": 96, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-         "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64}  # fmt: skip
-MODELS = {
-    "llama": {},
-    "qwen3": {"head_dim": 8},
-    "gemma2": {"head_dim": 8, "final_logit_softcapping": 3.0, "query_pre_attn_scalar": 8},
-    "cohere": {"logit_scale": 0.25},
-    "granite": {"logits_scaling": 4.0},
-    "gpt_neox": {},
-}
-"""Among them such as cap or scale their logits."""
+MODELS = ["llama", "qwen3", "qwen3_moe", "gemma2", "cohere", "granite", "gpt_neox"]
+"""Among them such as cap or scale their logits, and one of experts."""
 
 
 @pytest.fixture(scope="module", params=MODELS)
 def directory(request, tmp_path_factory) -> Path:
-    import torch
-    import transformers
-
-    torch.manual_seed(1)
-    config = transformers.AutoConfig.for_model(request.param, **{**SMALL, **MODELS[request.param]})
-    path = tmp_path_factory.mktemp(request.param)
-    transformers.AutoModelForCausalLM.from_config(config).save_pretrained(path)
-    return path
+    return save_tiny_model(tmp_path_factory.mktemp(request.param), request.param)
 
 
 def sequences(count: int, longest: int = 60) -> list[ToScore]:
@@ -88,6 +73,30 @@ def test_what_the_model_cannot_read_says_why(directory):
     assert found[0] == Unscored("65 tokens; the model sees 64")
     assert found[1] == Unscored("token 500 is not among the model's 96")
     assert len(found[2])
+
+
+def test_packed_rows_cost_what_the_plain_forward_says(directory):
+    scorer = open_hf(Score(max_batch_tokens=120, threads=1, packing="on"), directory, 96)
+    asked = sequences(12)
+    found = dict(scorer.nll(asked))
+    assert scorer.layout == "flat"
+    for number, one in enumerate(asked):
+        assert found[number] == pytest.approx(plain(directory, one), abs=1e-4)
+
+
+def test_a_model_that_lets_examples_leak_is_never_packed(tmp_path):
+    leaking = save_tiny_model(tmp_path, "gpt_oss")
+    with pytest.raises(UsageError, match=r"gpt_oss .* does not keep packed examples apart") as refused:
+        list(open_hf(Score(threads=1, packing="on"), leaking, 96).nll(sequences(3)))
+    assert refused.value.next_step == "--score.packing off"
+    one = sequences(1)[0]
+    ((_, found),) = open_hf(Score(threads=1), leaking, 96).nll([one])
+    assert found == pytest.approx(plain(leaking, one), abs=1e-4)
+
+
+def test_rows_are_filled_up_to_their_tokens():
+    rows = list(rows_of([50, 3, 7, 4, 6], 10))
+    assert sorted(map(sorted, rows)) == [[0], [1, 2], [3, 4]]
 
 
 def test_nothing_wanted_is_nothing_found(directory):

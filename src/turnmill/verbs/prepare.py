@@ -22,7 +22,7 @@ from turnmill.files.disk import beside
 from turnmill.files.selection import SELECTION
 from turnmill.files.stores import is_url
 from turnmill.files.tables import group_ranges
-from turnmill.mix import stored
+from turnmill.mix import require_filled, stored
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import KEEP_ALL, Render
 from turnmill.repairs.mender import alarms
@@ -401,7 +401,9 @@ def _pack(builder: Builder, plan: Plan, examples: dict[str, Built], selection: B
         for side in sides_of(selection)
     ]
     built = builder.build(step, tasks, pack.run_shard)
-    plan.warnings.extend(mix.warnings_of([stored(share) for share in built.results[0].extra["mix"] or ()]))
+    mixed = [stored(share) for share in built.results[0].extra["mix"] or ()]
+    require_filled(mixed, dict(weights))
+    plan.warnings.extend(mix.warnings_of(mixed))
     if not len(built.results) or not built.counters["train/packs"]:
         counts = _sums(result for one in examples.values() for result in one.results)
         why = _codes_listing(counts) or "  every row was held out, filtered, contaminated or a duplicate"

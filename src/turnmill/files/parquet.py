@@ -22,8 +22,10 @@ from turnmill.files.storage import look_at, open_binary
 from turnmill.files.stores import is_url
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from numpy.typing import NDArray
 
 BATCH_ROWS = 1000
 _BUFFER_BYTES = 1 << 20
@@ -100,6 +102,50 @@ def parquet_rows(
         except (pa.ArrowException, OSError) as problem:
             fault = Rejected("damaged-file", f"the Parquet file is damaged: {_first_line(problem)}")
             yield ParquetRow(b"", None, fault, fatal=True)
+
+
+def text_bytes(shard: Shard) -> list[int]:
+    """Bytes of the texts in each row of the shard's row groups, however deep they lie; nothing becomes an object.
+
+    Raises:
+        UsageError: the file is damaged.
+    """
+    import pyarrow as pa
+
+    sizes: list[int] = []
+    with opened(shard.path, shard.compression) as parquet:
+        try:
+            for group in range(shard.start, shard.end):
+                for batch in parquet.iter_batches(BATCH_ROWS, row_groups=[group], use_threads=False):
+                    sizes += _text_bytes(batch.to_struct_array()).tolist()
+        except (pa.ArrowException, OSError) as problem:
+            what = f"{shard.path} is damaged: {_first_line(problem)}"
+            raise UsageError(what, next_step=look_at(shard.path)) from problem
+    return sizes
+
+
+def _text_bytes(column: pa.Array) -> NDArray[np.int64]:
+    """(rows,) bytes of the texts in each value; 0 for a number."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _text_bytes(column.dictionary_decode())
+    if pa.types.is_struct(kind):
+        sizes = np.zeros(len(column), np.int64)
+        for field in column.flatten():
+            sizes += _text_bytes(field)
+        return sizes
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+        before: NDArray[np.int64] = np.concatenate([[0], np.cumsum(_text_bytes(column.flatten()))])
+        ends = np.cumsum(lengths, dtype=np.int64)
+        return np.subtract(before[ends], before[ends - lengths])
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return np.asarray(pc.fill_null(pc.binary_length(column), 0).to_numpy(), dtype=np.int64)
+    return np.zeros(len(column), np.int64)
 
 
 def _inside(places: Sequence[int], first: int, rows: int) -> pa.Array:

@@ -15,9 +15,10 @@ import msgspec
 from turnmill.conversation import Checked, Json, canonical_json
 from turnmill.errors import Rejected, UsageError, shell_word
 from turnmill.files.canonical import readmit, text_sizes
+from turnmill.files.parquet import text_bytes
 from turnmill.files.prepared import PreparedData, Side
 from turnmill.files.quarantine import Left, from_conversation, from_record
-from turnmill.files.read import picked, records, undecoded
+from turnmill.files.read import picked, undecoded
 from turnmill.files.record import Record, Shard
 from turnmill.files.tables import group_ranges
 from turnmill.options import Filter, Pack
@@ -92,7 +93,7 @@ class RecordRows:
 
         task = self.tasks[block]
         if task.shard.layout == "parquet":
-            found = [len(record.raw) for record in records(task.shard, task.read)]
+            found = text_bytes(task.shard)
         else:
             found = [len(piece.raw) for piece in undecoded(task.shard, task.read)]
         return np.array(found + [0] * (task.shard.rows - len(found)), dtype=np.int64)

@@ -142,7 +142,9 @@ def _text_bytes(column: pa.Array) -> NDArray[np.int64]:
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
         before: NDArray[np.int64] = np.concatenate([[0], np.cumsum(_text_bytes(column.flatten()))])
         ends = np.cumsum(lengths, dtype=np.int64)
-        return np.subtract(before[ends], before[ends - lengths])
+        sizes = before[ends]
+        sizes -= before[ends - lengths]
+        return sizes
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return np.asarray(pc.fill_null(pc.binary_length(column), 0).to_numpy(), dtype=np.int64)
     return np.zeros(len(column), np.int64)

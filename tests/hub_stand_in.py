@@ -24,6 +24,10 @@ class Hub:
         self.commits: dict[str, dict[str, bytes]] = {}
         self.branches: dict[str, str] = {}
         self.asked: list[str] = []
+        self.ranges: list[str] = []
+        """Of the files that were sent."""
+        self.sends: int | None = None
+        """Bytes of files that it still sends before it refuses; None: all."""
         self.url = ""
 
     def commit(self, files: dict[str, bytes], branch: str = "main") -> str:
@@ -42,7 +46,10 @@ class Hub:
 
 def entry(path: str, content: bytes) -> dict[str, Any]:
     oid = hashlib.sha1(content, usedforsecurity=False).hexdigest()
-    return {"type": "file", "oid": oid, "size": len(content), "path": path}
+    found = {"type": "file", "oid": oid, "size": len(content), "path": path}
+    if path.endswith(".parquet"):  # a hub keeps the hash of large files
+        found["lfs"] = {"oid": hashlib.sha256(content).hexdigest(), "size": len(content), "pointerSize": 134}
+    return found
 
 
 def listing(files: dict[str, bytes], below: str, recursive: bool) -> list[dict[str, Any]] | None:
@@ -114,12 +121,18 @@ class Handler(BaseHTTPRequestHandler):
         if content is None:
             return self.refuse(404, "EntryNotFound")
         headers = {"X-Repo-Commit": sha, "ETag": f'"{entry("", content)["oid"]}"', "Accept-Ranges": "bytes"}
+        self.hub.ranges.append(self.headers.get("Range", ""))
         asked = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
         if asked is None:
             return self.send(200, content, headers, head)
         first, last = int(asked[1]), min(int(asked[2] or len(content)), len(content) - 1)
         headers["Content-Range"] = f"bytes {first}-{last}/{len(content)}"
-        self.send(206, content[first : last + 1], headers, head)
+        body = content[first : last + 1]
+        if self.hub.sends is not None:
+            left, self.hub.sends = self.hub.sends, max(0, self.hub.sends - len(body))
+            if left < len(body):
+                return self.refuse(403, "NoMore")  # what a client does not ask for again by itself
+        self.send(206, body, headers, head)
 
     def send(self, status: int, body: bytes, headers: dict[str, str], head: bool = False) -> None:
         self.send_response(status)

@@ -31,6 +31,7 @@ def test_a_dropped_in_file_is_a_plugin(registry, write) -> None:
     name = f"{write('mine.py', PLUGIN)}:shout"
     assert registry.get(name)("a") == "A"
     assert registry.summary(name) == "Says it louder."
+    assert name not in registry.names()
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,8 @@ class Config(BaseModel):
     """Read at most so many rows of each source."""
     workers: int | None = None
     """Processes; default the number of cores."""
+    executor: str = "local"
+    """What runs the shards of a step: `local`, `inline`, `ray` (`turnmill list executors`); no byte hangs on it."""
     accelerate: bool = True
     """Take the faster ways to the same bytes; each is proven against the plain one, and left where it fails."""
     model: options.Model = options.Model()

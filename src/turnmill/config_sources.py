@@ -22,6 +22,7 @@ GLOBAL_SECTIONS = {
     "pack": "a pack holds examples of all sources",
     "seed": "it is drawn from over all sources",
     "workers": "the sources share them",
+    "executor": "the sources share it",
     "accelerate": "it changes how a run is made, not what",
 }
 """Sections and top fields that no source can have for itself, and why."""

@@ -4,6 +4,7 @@
     ├── UsageError        the command, the config or a path is wrong   exit 2, nothing was written
     │   └── UnknownName   no plug-in, field or source of that name     exit 2
     ├── Rejected          one row broke a rule                         counted, quarantined, the run goes on
+    │   └── Filtered      its source lets the row go on purpose        counted apart, outside the health limit
     ├── HealthError       too many rows left a source                  exit 3, nothing was published
     └── StaleError        stored data no longer match their manifest   exit 4
 
@@ -139,6 +140,22 @@ class Rejected(TurnmillError):
 
 def _rejected(code: str, message: str, at: int | None) -> Rejected:
     return Rejected(code, message, at=at)
+
+
+class Filtered(Rejected):
+    """A source lets one row go on purpose: nothing is wrong with it that a person should mend.
+
+    Args:
+        message: one sentence: what was found, and why such rows are left out.
+    """
+
+    CODE = "source-filtered"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(self.CODE, message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Filtered, (self.message,))
 
 
 class HealthError(TurnmillError):

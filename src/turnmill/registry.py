@@ -42,7 +42,7 @@ class Registry(Generic[Plugin]):
     def names(self) -> list[str]:
         """All names but those of files, sorted."""
         self._discover()
-        return sorted(self._plugins)
+        return sorted(name for name in self._plugins if ".py:" not in name)
 
     def get(self, name: str) -> Plugin:
         """The plug-in of that name.
@@ -52,10 +52,10 @@ class Registry(Generic[Plugin]):
         """
         self._discover()
         if name not in self._plugins and ".py:" in name:
-            self._plugins[name] = self._from_file(name)
+            self._plugins[name] = self.from_file(name)
         if name not in self._plugins:
             singular = self.family.removesuffix("s")
-            raise UnknownName(singular, name, self._plugins, next_step=f"turnmill list {self.family}")
+            raise UnknownName(singular, name, self.names(), next_step=f"turnmill list {self.family}")
         return self._plugins[name]
 
     def summary(self, name: str) -> str:
@@ -90,7 +90,13 @@ class Registry(Generic[Plugin]):
                 self._plugins[entry.name] = entry.load()
                 self._versions[entry.name] = f"{entry.dist.name}-{entry.dist.version}" if entry.dist else "unknown"
 
-    def _from_file(self, name: str) -> Plugin:
+    def from_file(self, name: str) -> Plugin:
+        """What `path/to/mine.py:name` names.
+
+        Raises:
+            UsageError: no such file.
+            UnknownName: nothing of that name in it.
+        """
         path, _, attribute = name.rpartition(":")
         if not Path(path).is_file():
             raise UsageError(

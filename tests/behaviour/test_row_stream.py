@@ -275,3 +275,11 @@ def test_a_large_file_that_rows_cannot_be_picked_from_is_refused(layout, compres
         return
     with pytest.raises(UsageError, match="rows cannot be picked from 1,000,000,000 bytes"):
         require_pickable(shard)
+
+
+def test_rows_of_sessions_are_streamed_too(prepare, examples):
+    folder = prepare(examples / "traces", "--check.invalid_tool_call", "retain").folder
+    options = {"check.invalid_tool_call": "retain"}
+    found = flat(turnmill.open_rows(examples / "traces", 2, model="smollm2", options=options))
+    assert sorted(found) == sorted((one["row_ids"][0], one["input_ids"].tolist()) for one in examples_of(folder))
+    assert len(found) == 4

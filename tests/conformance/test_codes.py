@@ -14,7 +14,9 @@ STAGES = {
     "read", "convert", "check", "filter", "dedup", "decontaminate", "render", "tokenize", "fit", "select", "template",
 }  # fmt: skip
 SOURCE = Path(turnmill.__file__).parent
-OWN = ("dialects", "contract", "filters", "dedup", "decontaminate.py", "split.py", "selection.py")
+OWN = (
+    "dialects", "contract", "filters", "dedup", "decontaminate.py", "split.py", "selection.py", "sources", "errors.py",
+)  # fmt: skip
 RAISED_BY_CRAFT = ("convert", "check", "dedup", "decontaminate", "select")
 KINDS = ("not-json", "duplicate-key", "non-finite")
 """Ends of `tool-arguments-…`, which one line composes."""

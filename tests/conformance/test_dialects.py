@@ -23,12 +23,17 @@ WORDS = st.sampled_from(
      "<|start|>assistant<|channel|>final<|message|>a<|return|>", "<|start|>", "<|message|>", "<|call|>",
      "gpt", "system", "tool", "function_call", "observation", "text", "image", "\ud800"]
 )  # fmt: skip
+EVENT_WORDS = st.sampled_from(
+    ["message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "local_shell_call", "agent",
+     "environment", "run", "finish", "error", "MessageEvent", "ActionEvent", "ObservationEvent", "AgentErrorEvent"]
+)  # fmt: skip
 KEYS = st.sampled_from(
     ["messages", "conversations", "instruction", "input", "output", "history", "system", "tools", "functions", "id",
      "chat_template_kwargs", "train_turns", "role", "from", "content", "value", "name", "weight", "loss", "reasoning",
      "tool_calls", "function_call", "tool_call_id", "function", "arguments", "type", "text", "parameters", "images",
      "prompt", "response", "question", "answer", "context", "conversation", "channel", "recipient", "author",
-     "thinking", "tool_use_id", "input_schema", "instructions"]
+     "thinking", "tool_use_id", "input_schema", "instructions", "events", "lines", "shared", "message", "payload",
+     "action", "observation", "args", "source", "kind", "llm_message", "tool_call", "call_id", "output", "trajectory"]
 )  # fmt: skip
 SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.floats() | WORDS
 VALUES = st.recursive(
@@ -37,6 +42,15 @@ VALUES = st.recursive(
 BLOCKS = st.fixed_dictionaries(
     {"type": WORDS},
     optional=dict.fromkeys(["text", "thinking", "name", "id", "tool_use_id", "content", "input"], WORDS | VALUES),
+)
+EVENTS = st.lists(
+    st.fixed_dictionaries(
+        {"type": WORDS | EVENT_WORDS},
+        optional=dict.fromkeys(["role", "name", "kind", "source", "action", "observation"], WORDS | EVENT_WORDS)
+        | dict.fromkeys(["message", "args", "tool_call", "llm_message", "content", "summary", "output"], VALUES)
+        | dict.fromkeys(["call_id", "tool_call_id"], WORDS),
+    ),
+    max_size=5,
 )
 MESSAGES = st.lists(
     st.fixed_dictionaries(
@@ -50,7 +64,8 @@ WIRES = st.lists(WORDS | st.sampled_from(["<|end|>", "<|channel|>", "<|constrain
 RECORDS = st.dictionaries(KEYS, VALUES, max_size=6) | st.fixed_dictionaries(
     {},
     optional=dict.fromkeys(["messages", "conversations", "prompt", "completion"], MESSAGES)
-    | dict.fromkeys(["tools", "train_turns"], VALUES)
+    | dict.fromkeys(["events", "history"], EVENTS)
+    | dict.fromkeys(["tools", "train_turns", "shared"], VALUES)
     | {"text": WIRES, "system": VALUES},
 )
 

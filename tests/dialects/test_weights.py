@@ -92,6 +92,8 @@ def test_calls_and_results_carry_their_messages_weight():
         ([], [{}, {}], [0, 0]),
         ([0, 1], [{"weight": 0}, {"weight": 1}], [0, 1]),
         ([0], [{}, {"weight": 1}], [None, 0]),
+        ([False, False, False, True], [{}, {}], [0, None]),
+        ([True, True, True, True], [{}, {"weight": 0}], [None, 0]),
         (None, [{}, {}], [None, None]),
     ],
 )
@@ -108,6 +110,7 @@ def test_train_turns_counts_assistant_messages(turns, fields, expected):
         ([-1], "train-turns-out-of-range"),
         ("0", "train-turns-invalid"),
         ([True], "train-turns-invalid"),
+        ([True, True, True, 1], "train-turns-invalid"),
         ([0.0], "train-turns-invalid"),
     ],
 )

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -12,16 +13,18 @@ from turnmill.errors import UsageError
 from turnmill.executors import executors
 
 ONES = functools.partial(pow, 2)
+OWN = [name for name in executors.names() if not name.startswith("ray")]
+"""Those that need no cluster: `test_ray.py` has the others."""
 
 
-@pytest.mark.parametrize("name", executors.names())
+@pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_come_in_the_order_of_the_tasks(name: str, workers: int) -> None:
     assert list(executors.get(name)(ONES, range(20), workers)) == [2**n for n in range(20)]
     assert list(executors.get(name)(ONES, [], workers)) == []
 
 
-@pytest.mark.parametrize("name", executors.names())
+@pytest.mark.parametrize("name", OWN)
 def test_the_first_exception_in_order_is_raised(name: str) -> None:
     results = executors.get(name)(functools.partial(operator.truediv, 1), [1, 0, 2], 2)
     assert next(results) == 1
@@ -62,3 +65,15 @@ def test_no_worker_outlives_its_run(how: signal.Signals, said: str) -> None:
     run.send_signal(how)
     _, errors = run.communicate(timeout=60)  # returns when the workers, too, have let go of the pipes
     assert errors.rstrip().endswith(said)
+
+
+def test_a_run_that_ends_leaves_the_workers_of_another_alone() -> None:
+    """Two steps of a graph run beside each other in threads of one process."""
+    local = executors.get("local")
+    shorter = local(time.sleep, [0, 0], 2)
+    assert next(shorter) is None
+    longer = local(time.sleep, [0, 0, 0.5, 0.5], 2)
+    assert next(longer) is None
+    assert next(shorter) is None
+    shorter.close()
+    assert list(longer) == [None] * 3

@@ -2,51 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from damaged_records import damaged
 from turnmill.codes import CODES
 from turnmill.contract import check
 from turnmill.conversation import Checked
 from turnmill.dialects import Mapping, Reading, convert, dialects, writers
 from turnmill.dialects.detect import detect
+from turnmill.dialects.sessions import sessions
 from turnmill.dialects.writing import write_record
 from turnmill.errors import Rejected, UsageError
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "layouts.jsonl").read_text().splitlines()]
-JUNK = ["", " ", "x", "user", "assistant", "tool", "<think>", "{}", '{"name": "f", "arguments": {}}', "<|start|>",
-        None, True, 0, 1.5, -1, [], {}, [[]], [None], {"type": "text"}, {"role": "user"}, "\ud800"]  # fmt: skip
 ROUNDS = 40
 """Damaged copies of each layout and dialect; a seed makes them the same ones in every run."""
-
-
-def places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every container with each of its keys."""
-    for key in list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-        yield value, key
-        yield from places(value[key])
-
-
-def damaged(record: dict, draw: random.Random) -> dict:
-    record = copy.deepcopy(record)
-    for _ in range(draw.randint(1, 3)):
-        found = list(places(record))
-        if not found:
-            break
-        container, key = draw.choice(found)
-        if draw.random() < 0.3:
-            del container[key]
-        elif isinstance(container, list) and draw.random() < 0.5:
-            container.insert(key, copy.deepcopy(draw.choice(found)[0]))
-        else:
-            container[key] = copy.deepcopy(draw.choice(JUNK))
-    return record
 
 
 def read(record: dict, name: str, mapping: Mapping) -> Checked | str:
@@ -57,8 +31,8 @@ def read(record: dict, name: str, mapping: Mapping) -> Checked | str:
         return rejected.code
 
 
-FOREIGN = [name for name in dialects.names() if name != "turnmill"]
-"""The dialects of public layouts: our own rows are damaged in the tests of their dialect."""
+FOREIGN = sorted({case["dialect"] for case in CASES if "dialect" in case})
+"""The dialects of public layouts of rows; sessions are damaged beside these, our own rows in the tests of theirs."""
 
 
 def write(row: Checked, name: str) -> dict | None:
@@ -66,6 +40,10 @@ def write(row: Checked, name: str) -> dict | None:
         return write_record(row, name)
     except Rejected:
         return None
+
+
+def test_every_dialect_has_a_layout():
+    assert {*FOREIGN, *sessions, "turnmill"} == set(dialects.names())
 
 
 @pytest.mark.parametrize("name", FOREIGN)

@@ -30,6 +30,26 @@ TAKEN = [
     (r'"C:\\Users\\Ann\\Desktop"', r'"C:\\Users\\[user]\\Desktop"'),
 ]
 
+TAKEN += [
+    ("HOME=/home/ann\nPWD=/home/ann", "HOME=/home/[user]\nPWD=/home/[user]"),
+    ("~/.claude/projects/-home-ann-work/x.jsonl", "~/.claude/projects/-home-[user]-work/x.jsonl"),
+    ("-Users-ann-work", "-Users-[user]-work"),
+    ("total 8\n-rw-r--r--  1 ann  staff   64 Mar  2 a.py\ndrwxr-xr-x@ 2 ann ann 4096 Mar 2 b",
+     "total 8\n-rw-r--r--  1 [user]  staff   64 Mar  2 a.py\ndrwxr-xr-x@ 2 [user] [user] 4096 Mar 2 b"),
+    ("ann@laptop:~/work$ ls", "[user]@[host]:~/work$ ls"),
+    ("ann@Anns-MacBook-Pro work % ls", "[user]@[host] work % ls"),
+    ("uid=1000(ann) gid=1000(ann) groups=1000(ann),27(sudo)",
+     "uid=1000([user]) gid=1000([user]) groups=1000([user]),27(sudo)"),
+    ("USER=ann\nLOGNAME=ann", "USER=[user]\nLOGNAME=[user]"),
+    ("commit 1f\nAuthor: Ann Lee <ann@corp.com>", "commit 1f\nAuthor: [name] <[email]>"),
+    ("    Co-Authored-By: Ann Lee <ann@corp.com>", "    Co-Authored-By: [name] <[email]>"),
+    ("export SERVICE_API_KEY='a1b2c3d4e5f6g7'", "export SERVICE_API_KEY='[secret]'"),
+    ('"AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG"', '"AWS_SECRET_ACCESS_KEY=[secret]"'),
+    ("DB_PASSWORD: hunter2hunter2", "DB_PASSWORD: [secret]"),
+    ('-H "Authorization: Bearer abcdef0123456789xyz"', '-H "Authorization: Bearer [secret]"'),
+    ("postgres://app:s3cr3tpw@db.internal/x", "postgres://app:[secret]@db.internal/x"),
+]  # fmt: skip
+
 LEFT = [
     "icon@2x.png and style@media.css",
     "git@github.com:org/repo.git",
@@ -46,6 +66,15 @@ LEFT = [
     "sk-learn and task-force-of-the-whole-country",
     'navigate("/home/settings"), https://x.org/home/page/1, /home/user/x, /Users/Shared/x',
     "~/notes, $HOME/notes, /var/home/ann/x",
+    "root@4f2c9d1e:/workspace# ls -l",
+    "-rw-r--r-- 1 root root 64 Mar 2 a.py",
+    "uid=0(root) gid=0(root); x=10(ms)",
+    "EOS_TOKEN=begin_of_text, MAX_TOKENS=4096000000000, OPENAI_API_KEY=$OPENAI_API_KEY",
+    "TOKEN=<your-token-here-1234567890>",
+    "postgres://postgres:postgres@localhost/x, https://user:password@localhost, http://x.org:8080/a@b",
+    "git@host:path and 50 % of ann@home",
+    "the-Users-guide, my-home-page-1, /home-office/x",
+    "Author: see <AUTHORS.md below",
 ]
 
 
@@ -81,6 +110,10 @@ def test_every_place_of_a_row_is_masked_but_definitions(mend):
     assert conversation.tools[0]["description"] == "such as a@b.com"
 
 
-@pytest.mark.parametrize("piece", ["a", "a.b", "1-", "+1 ", "2001:", "@", "eyJ", "-----BEGIN PRIVATE KEY-----"])
+PIECES = ["a", "a.b", "1-", "+1 ", "2001:", "@", "eyJ", "-----BEGIN PRIVATE KEY-----", "A_KEY=", "a@b:~", "://a:",
+          "Author: ", "-rw-r--r--  1 ", "groups=1", "-home-", "KEY"]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", PIECES)
 def test_long_texts_take_no_time(piece):
     assert masked(piece * 20000) == piece * 20000

@@ -137,3 +137,22 @@ def test_text_beside_calls_stays_before_the_first(mend):
     assert [turn[0] for turn in mended.outcome] == [
         U, "analysis", "commentary", "call", "result", "call", "result", "call",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "turns"),
+    [
+        ([(U, "a"), (A, "b"), (S, "s"), (U, "c"), (A, "d")], [[U, "a"], [F, "b"], [U, "s\n\nc"], [F, "d"]]),
+        ([(U, "a"), (S, "s"), (A, "d")], [[U, "a\n\ns"], [F, "d"]]),
+        ([(U, "a"), (S, "s"), (S, "t"), (U, "c"), (A, "d")], [[U, "a\n\ns\n\nt\n\nc"], [F, "d"]]),
+        ([(S, "x"), (U, "a"), (A, "b"), (S, "s"), (A, "d")], [[S, "x"], [U, "a"], [F, "b"], [U, "s"], [F, "d"]]),
+    ],
+)
+def test_late_instructions_are_the_users(mend, said, turns):
+    mended = mend("late-system-to-user", said)
+    assert (mended.outcome, mended.touched) == (turns, ["late-system-to-user"])
+
+
+@pytest.mark.parametrize("said", [[(S, "x"), (S, "y"), (U, "a"), (A, "b")], [(U, "a"), (U, "b"), (A, "c")]])
+def test_nothing_late_is_nothing_to_mend(mend, said):
+    assert mend("late-system-to-user", said).touched == []

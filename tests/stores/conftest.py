@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -41,9 +42,12 @@ def s3_server() -> Iterator[str]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as server:
         assert server.stderr is not None
         said = (re.search(r"Running on (http://\S+)", line) for line in server.stderr)
-        yield next(found[1] for found in said if found)
+        address = next(found[1] for found in said if found)
+        rest = threading.Thread(target=server.stderr.read)  # a line a request: unread they would stop the server
+        rest.start()
+        yield address
         server.terminate()
-        server.stderr.read()
+        rest.join()
 
 
 @pytest.fixture

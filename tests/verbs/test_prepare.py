@@ -73,8 +73,8 @@ def test_over_a_twentieth_of_at_least_twenty_rows_unsaid_stops(lost, rows, stops
 
 def test_the_cache_lies_beside_the_output_unless_it_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert cache_of(Path("out"), None) == tmp_path / ".out.steps"
-    assert cache_of(Path("out"), Path("there")) == Path("there")
+    assert cache_of(Path("out"), None).folder == tmp_path / ".out.steps"
+    assert cache_of(Path("out"), Path("there")) == (Path("there"), None)
 
 
 @pytest.mark.parametrize(

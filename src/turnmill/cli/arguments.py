@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CONFIG_SUFFIXES = (".yaml", ".yml")
 """A first argument that ends so is the config, any other is data."""
 
-TOP_FIELDS = ("seed", "limit", "workers")
+TOP_FIELDS = ("seed", "limit", "workers", "executor")
 OVERRIDES = "turnmill.overrides"
 """Key of `Context.meta`: dotted path and value of each flag, in order."""
 TYPED = "turnmill.typed"
@@ -84,6 +84,7 @@ SHORTHANDS = (
     Shorthand("--limit", "limit", "N"),
     Shorthand("--seed", "seed", "N"),
     Shorthand("--workers", "workers", "N"),
+    Shorthand("--executor", "executor", "NAME"),
 )
 
 

@@ -36,11 +36,21 @@ def command(call: Invocation) -> None:
     next_step(f"turnmill prepare {call.data} --model smollm2 --output out")
 
 
+NAMED_FILES = 20
+"""So many files that were told alike are named one by one."""
+
+
 def say_dialects(opened: list[OpenSource]) -> None:
-    """The dialect that `auto` chose for each file, and why."""
+    """The dialect that `auto` chose for each file, and why; files of many that were told alike are counted."""
     for source in opened:
+        alike: dict[tuple[str, str], list[str]] = {}
         for name, why in source.reasons.items():
-            notice(f"{source.source.name}: {name} is {source.dialects[name]} ({why})")
+            alike.setdefault((source.dialects[name], why), []).append(name)
+        for (dialect, why), names in alike.items():
+            for name in names if len(names) <= NAMED_FILES else names[:1]:
+                notice(f"{source.source.name}: {name} is {dialect} ({why})")
+            if len(names) > NAMED_FILES:
+                notice(f"{source.source.name}: and {len(names) - 1:,} more like it")
 
 
 def _path_of(opened: OpenSource, name: str) -> str:

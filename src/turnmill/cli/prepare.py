@@ -17,9 +17,9 @@ from turnmill.errors import shell_word
 
 @configured()
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="The folder to publish; replaced whole.")
-@click.option("--cache", type=click.Path(path_type=Path), help="Where finished steps are kept; default beside OUT.")
+@click.option("--cache", metavar="DIR|URL", help="Where finished steps are kept; default beside OUT.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
-def command(call: Invocation, output: Path | None, cache: Path | None, dry_run: bool) -> None:
+def command(call: Invocation, output: Path | None, cache: str | None, dry_run: bool) -> None:
     """Reads, checks, filters, deduplicates, splits, renders, tokenizes, cuts and packs, and publishes OUT whole."""
     from turnmill.errors import UsageError
     from turnmill.files.publish import claim, refuse_foreign

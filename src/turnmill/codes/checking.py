@@ -78,7 +78,7 @@ CHECKING: dict[str, Code] = {
         "check",
         "A system or developer message comes after another speaker.",
         "user, assistant, system, user, assistant",
-        "Move it to the front, or leave the row out.",
+        "Move it to the front; the repair `late-system-to-user` lets the user say it; or leave the row out.",
     ),
     "template-kwargs-invalid": Code(
         "check",

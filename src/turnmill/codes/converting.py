@@ -12,6 +12,12 @@ CONVERTING: dict[str, Code] = {
         '{"messages": [{"role": "user", …}], "conversations": [{"from": "human", …}]}',
         "Choose for the source: `columns: {messages: conversations}`, `{prompt: question}`, `{context: context}`.",
     ),
+    "answer-not-recorded": Code(
+        "convert",
+        "An action of an agent says what was done, and not what the model wrote: its response was not kept.",
+        '{"source": "agent", "action": "run", "args": {"command": "ls"}}  (OpenHands, without tool_call_metadata)',
+        "Record runs with native function calling; such ones cannot be read.",
+    ),
     "call-id-not-text": Code(
         "convert",
         "The id of a call, or the id a result answers, is neither text nor a whole number.",
@@ -109,6 +115,12 @@ CONVERTING: dict[str, Code] = {
         '{"content": [{"type": "image_url", "image_url": {"url": "…"}}]}',
         "Leave such rows out, or replace the part by text.",
     ),
+    "prompt-withheld": Code(
+        "convert",
+        "The dataset gives the prompt by its hash alone, and the dataset that holds the prompts has none of that hash.",
+        '{"messages": [{"role": "user", "content": null}, …], "metadata": {"seed_prompt_sha256": "3a02…"}}',
+        "Nothing: a hash finds a prompt and stands for none. Look whether the source pins the right second dataset.",
+    ),
     "reasoning-fields-disagree": Code(
         "convert",
         "Two fields of a message hold different reasoning.",
@@ -123,6 +135,12 @@ CONVERTING: dict[str, Code] = {
     ),
     "record-not-object": Code(
         "convert", "A record is not a JSON object.", '["hi", "hello"]', "Write one object a row."
+    ),
+    "terminus-without-commands": Code(
+        "convert",
+        "An answer of a Terminus run holds no JSON object with a list of commands: the harness could not act on it.",
+        '{"role": "assistant", "content": "I will list the files."}',
+        "Leave the row out, or read it as it stands with `--dialect openai`.",
     ),
     "tool-call-malformed": Code(
         "convert",
@@ -168,9 +186,9 @@ CONVERTING: dict[str, Code] = {
     ),
     "train-turns-invalid": Code(
         "convert",
-        "`train_turns` is not a list of whole numbers.",
+        "`train_turns` is neither a list of whole numbers nor one of truth values, one a message.",
         '{"train_turns": "0,2"}',
-        "Write `[0, 2]`: 0-based, counting assistant messages.",
+        "Write `[0, 2]`: 0-based, counting assistant messages; or `[false, true]`: one value a message.",
     ),
     "train-turns-out-of-range": Code(
         "convert",

@@ -5,6 +5,12 @@ from __future__ import annotations
 from turnmill.codes.code import Code
 
 LEAVING: dict[str, Code] = {
+    "source-filtered": Code(
+        "convert",
+        "A source lets the row go on purpose and says why: it leaves as `filtered`, outside the health limit.",
+        "a run whose last answer was cut off at the limit of its tokens",
+        "Nothing, or change the source's conversion.",
+    ),
     "stalled-tool-call": Code(
         "filter",
         "The assistant makes one call three times in a row and gets the same result.",

@@ -77,4 +77,23 @@ READING: dict[str, Code] = {
         "a .jsonl.gz with a byte overwritten",
         "Get the file again; `read.keep_prefix` keeps the rows before the fault.",
     ),
+    "session-torn": Code(
+        "read",
+        "Events of a session whose beginning is not known: their parent is not in the file, a line before them cannot "
+        "be read, or the history was compacted or undone and what took its place is not recorded.",
+        "a rollout with a broken line: what stands behind it",
+        "Mend the broken line, which is a row of its own; where a log goes on from another file, nothing can be done.",
+    ),
+    "session-cycle": Code(
+        "read",
+        "The parent links of a session's events lead in a circle, so that nothing begins them.",
+        '{"uuid": "a", "parentUuid": "b", …} and {"uuid": "b", "parentUuid": "a", …}',
+        "Look at what wrote or edited the log.",
+    ),
+    "session-too-branched": Code(
+        "read",
+        "The branches of one session repeat over 256 MiB of its earlier events.",
+        "a long session that was taken up anew from its end a thousand times",
+        "The first branches were read; leave the others, or cut the session into files.",
+    ),
 }

@@ -36,7 +36,7 @@ def anthropic(record: dict[str, Json], reading: Reading) -> Conversation:
     """Anthropic messages: content blocks (text, thinking, tool_use, tool_result), system, input_schema."""
     fields, messages = open_chat(record, reading, "messages", "conversation")
     system = _system_text(fields.take_as_is("system"), reading.counts)
-    utterances = [said for index, message in enumerate(messages) for said in _utterances(message, index, reading)]
+    utterances = [said for index, message in enumerate(messages) for said in utterances_of(message, index, reading)]
     return read_row(fields, utterances, reading, system=system)
 
 
@@ -44,8 +44,12 @@ def _system_text(value: Json, counts: Counter[str]) -> str:
     return read_content(value, 0, counts).text if isinstance(value, list) else read_text(value, "system")
 
 
-def _utterances(message: Json, index: int, reading: Reading) -> list[Utterance]:
-    """What one message says, in order: a user's results and texts, an assistant's reasoning, texts and calls."""
+def utterances_of(message: Json, index: int, reading: Reading) -> list[Utterance]:
+    """What one message says, in order: a user's results and texts, an assistant's reasoning, texts and calls.
+
+    Raises:
+        Rejected: what the message, or one of its blocks, cannot be read as.
+    """
     fields = open_message(message, index, reading)
     speaker = read_speaker(fields.take_one("role", at=index), index, MANNER, reading)
     if speaker == "function_call":

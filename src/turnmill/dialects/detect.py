@@ -10,7 +10,10 @@ from typing import NamedTuple
 from turnmill.conversation import Json
 from turnmill.dialects import Mapping
 from turnmill.dialects.canonical import NAME, is_canonical
+from turnmill.dialects.openhands_threads import is_event
 from turnmill.dialects.prompt_response import PROMPTS, RESPONSES
+from turnmill.dialects.sessions import thread_dialect
+from turnmill.dialects.terminus import find_reply
 from turnmill.dialects.wire import is_wire
 from turnmill.errors import UsageError, quote
 
@@ -30,6 +33,10 @@ TRANSCRIPT = re.compile(
     r"|(?:^|\n)#{2,3} ?(?:Human|Assistant|Instruction|Response):|(?:^|\n\n)(?:Human|Assistant|USER|ASSISTANT): "
 )
 """How a chat that somebody wrote into one text looks."""
+
+SWE_AGENT = "swe-agent"
+TERMINUS, JSON_REPLIES = "terminus", "answers that are JSON with commands"
+ANSWERERS = frozenset({"assistant", "gpt"})
 
 MESSAGE_COLUMNS = frozenset({"role", "from", "speaker", "parent_id"})
 """A row that has one of these is a message of a chat, not a text."""
@@ -85,8 +92,11 @@ def detect(sample: Sequence[dict[str, Json]], mapping: Mapping) -> Detected:
 def _by_dialect(evidence: Counter[tuple[str, str]], rows: int) -> dict[str, str]:
     """Dialect → its most frequent key. A plain list of messages is openai's unless another list dialect claims it."""
     found: dict[str, str] = {}
+    terminus = evidence[TERMINUS, JSON_REPLIES]
+    if 2 * terminus >= rows and terminus:  # the list of messages around the replies tells nothing more
+        return {TERMINUS: f"{JSON_REPLIES} in {terminus} of {rows} rows"}
     for (name, reason), count in evidence.most_common():
-        if name not in (PLAIN, SHORT):
+        if name not in (PLAIN, SHORT, TERMINUS):
             found.setdefault(name, f"{reason} in {count} of {rows} rows")
     if "harmony" in found and not any(name == "openai" and "key" in reason for name, reason in evidence):
         found.pop("openai", None)  # tools and developers speak in both
@@ -102,9 +112,35 @@ def _evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[str, 
     if is_canonical(record):  # its channels, speakers and parts say nothing more
         yield NAME, "chat_template_kwargs as text beside content in parts"
         return
+    thread = thread_dialect(record)
+    if thread is not None:
+        yield thread, "events of a session"
+        return
+    trajectory = None if mapping.columns else _trajectory_evidence(record)
+    if trajectory is not None:  # its history is no list of pairs, its messages say nothing more
+        yield trajectory
+        return
     listed = list(_list_evidence(record, mapping))
     yield from listed
     yield from _column_evidence(record, mapping, has_list=bool(listed))
+
+
+def _trajectory_evidence(record: dict[str, Json]) -> tuple[str, str] | None:
+    """A run of an agent that is one record, None for any other record."""
+    history, response = record.get("history"), record.get("response")
+    first = history[0] if isinstance(history, list) and history else None
+    if isinstance(first, list) and first:
+        first = first[0]
+    if isinstance(first, dict):
+        if is_event(first):
+            return "openhands", "history of events"
+        if "role" in first and (isinstance(record.get("trajectory"), list) or "message_type" in first):
+            return SWE_AGENT, "history beside trajectory" if "trajectory" in record else "history with message_type"
+    if str(record.get("trajectory_format")).startswith("mini-swe-agent"):
+        return SWE_AGENT, "trajectory_format"
+    if isinstance(record.get("messages"), list) and isinstance(response, dict) and "choices" in response:
+        return "openhands", "messages beside response"
+    return None
 
 
 def _column_evidence(record: dict[str, Json], mapping: Mapping, *, has_list: bool) -> Iterator[tuple[str, str]]:
@@ -156,6 +192,8 @@ def _list_evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[
     mapped = columns.get("messages")
     if mapped is None and "conversations" in record:
         yield "sharegpt", "conversations"
+        if _replies_in_json(record["conversations"]):
+            yield TERMINUS, JSON_REPLIES
     for column in (mapped,) if mapped else ("messages", "conversation"):
         if column in record and columns.get("history") != column:
             if is_wire(record[column]):
@@ -175,6 +213,8 @@ def _list_evidence(record: dict[str, Json], mapping: Mapping) -> Iterator[tuple[
 def _message_evidence(messages: Json, mapping: Mapping) -> Iterator[tuple[str, str]]:
     """Keys, speakers and blocks of the messages that only one dialect has; mapped ones tell nothing."""
     mapped_keys, mapped_speakers = set(mapping.tags.values()), set(mapping.roles)
+    if not mapping.tags and _replies_in_json(messages):
+        yield TERMINUS, JSON_REPLIES
     for message in messages if isinstance(messages, list) else ():
         if not isinstance(message, dict):
             continue
@@ -190,6 +230,16 @@ def _message_evidence(messages: Json, mapping: Mapping) -> Iterator[tuple[str, s
         if folded in OPENAI_SPEAKERS:
             yield "openai", f"speaker {folded!r}"
         yield from _form_evidence(message)
+
+
+def _replies_in_json(messages: Json) -> bool:
+    """Whether the first answer is a JSON object with commands, as the terminal agent Terminus gives."""
+    for message in messages if isinstance(messages, list) else ():
+        speaker = (message.get("role") or message.get("from")) if isinstance(message, dict) else None
+        if isinstance(speaker, str) and speaker.lower() in ANSWERERS:
+            text = message.get("content") or message.get("value")
+            return isinstance(text, str) and '"commands"' in text and find_reply(text) is not None
+    return False
 
 
 def _form_evidence(message: dict[str, Json]) -> Iterator[tuple[str, str]]:

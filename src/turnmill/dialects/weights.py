@@ -57,20 +57,29 @@ def apply_train_turns(turns: Json, utterances: list[Utterance]) -> None:
     """Give weight 0 to every assistant's utterance that the row does not list.
 
     Args:
-        turns: 0-based numbers that count recorded assistant messages only.
+        turns: 0-based numbers that count recorded assistant messages only, or a truth value a recorded message.
         utterances: all of the row; a recorded weight of 0 stays 0.
 
     Raises:
         Rejected: `train-turns-invalid` or `train-turns-out-of-range`.
     """
+    chosen = _chosen(turns, utterances)
+    for utterance in utterances:
+        if utterance.role == "assistant" and utterance.index not in chosen:
+            utterance.weight = 0.0
+
+
+def _chosen(turns: Json, utterances: list[Utterance]) -> set[int]:
+    """Places of the recorded messages that train."""
+    recorded = list(dict.fromkeys(said.index for said in utterances))
+    if isinstance(turns, list) and len(turns) == len(recorded) and all(isinstance(turn, bool) for turn in turns):
+        return {index for index, trains in zip(recorded, turns, strict=True) if trains}
     if not isinstance(turns, list) or not all(type(turn) is int for turn in turns):
-        raise Rejected("train-turns-invalid", f"train_turns is {quote(turns)}; expected a list of whole numbers")
+        what = f"train_turns is {quote(turns)}; expected a list of whole numbers, or a truth value a message"
+        raise Rejected("train-turns-invalid", what)
     assistants = list(dict.fromkeys(said.index for said in utterances if said.role == "assistant"))
     for turn in turns:
         if not 0 <= turn < len(assistants):
             message = f"train_turns names {turn}; the row has assistant turns 0 to {len(assistants) - 1}"
             raise Rejected("train-turns-out-of-range", message)
-    chosen = {assistants[turn] for turn in turns}
-    for utterance in utterances:
-        if utterance.role == "assistant" and utterance.index not in chosen:
-            utterance.weight = 0.0
+    return {assistants[turn] for turn in turns}

@@ -209,13 +209,28 @@ def _plain(value: Any, counts: Counter[str]) -> Json:
         case list():
             return [_plain(item, counts) for item in value]
         case datetime.datetime() | datetime.date() | datetime.time():
+            _refuse_nanoseconds(value)
             counts["read/values-as-text"] += 1
             return value.isoformat()
-        case decimal.Decimal() | datetime.timedelta():
+        case datetime.timedelta():
+            _refuse_nanoseconds(value)
+            counts["read/values-as-text"] += 1
+            return str(datetime.timedelta(value.days, value.seconds, value.microseconds))
+        case decimal.Decimal():
             counts["read/values-as-text"] += 1
             return str(value)
         case _:
             raise Rejected("value-not-json", f"a value of type {type(value).__name__} has no JSON form")
+
+
+def _refuse_nanoseconds(value: Any) -> None:
+    """Refuse a time that Python cannot hold; Arrow does so itself, but where pandas is installed.
+
+    Raises:
+        Rejected: `value-not-json`.
+    """
+    if getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):
+        raise Rejected("value-not-json", f"a time of the row is finer than a microsecond: {value}")
 
 
 def _object_of_map(pairs: list[tuple[Any, Any]], counts: Counter[str]) -> dict[str, Json]:

@@ -3,28 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from typing import BinaryIO, cast
 
 import msgspec
 
-from turnmill.errors import StaleError, UsageError
+from turnmill.conversation import Json
+from turnmill.dialects.sessions import SAMPLE_EVENTS
+from turnmill.errors import Rejected, StaleError, UsageError
 from turnmill.files.compressed import detect
+from turnmill.files.decode import decode
 from turnmill.files.json_text import head_of, pieces
 from turnmill.files.layout import HEAD_BYTES, UTF8_MARK, layout_of
 from turnmill.files.parquet import opened
-from turnmill.files.record import Shard, SourceFile, SourcePlan
+from turnmill.files.record import Piece, Shard, SourceFile, SourcePlan
 from turnmill.files.resolve import resolve
+from turnmill.files.sessions import gathered
 from turnmill.files.storage import FileState, Hashing, look_at, open_binary, sha256_of, state_of
 from turnmill.options import Read
 
 SHARD_BYTES = 8 * 1024 * 1024
 """About how much of a file one shard holds: stored bytes of JSON lines, unpacked bytes of Parquet."""
 
+SessionOf = Callable[[Callable[[], list[dict[str, Json]]]], str | None]
+"""Takes what gives a file's first records."""
+
 _PLAIN_TEXT = re.compile(r"\.txt(\.(gz|gzip|zst|zstd))?$", re.IGNORECASE)
 
 
-def plan(
+def plan(  # noqa: PLR0913  # one keyword for each thing that may differ
     source: str,
     data: Sequence[str],
     options: Read,
@@ -32,9 +42,10 @@ def plan(
     first_row: int = 0,
     shard_bytes: int = SHARD_BYTES,
     plain_text: bool = False,
+    session_of: SessionOf | None = None,
     is_hashed: bool = True,
 ) -> SourcePlan:
-    """The source's files and shards; reads every file once.
+    """The source's files and shards; reads every file once, and the beginning of one that may be a session once more.
 
     Args:
         source: the source's name.
@@ -42,32 +53,91 @@ def plan(
         options: what makes a record too large.
         first_row: number of the source's first record over all inputs: the rows of the sources before it.
         shard_bytes: see `SHARD_BYTES`; files that cannot be split are one shard whatever it is.
-        is_hashed: False leaves the files' hashes empty: for what is looked at and left.
         plain_text: a file whose name says that it is text (`is_plain_text`) is lines, whatever it begins with.
+        session_of: the session dialect of a JSON file that begins with these records, nothing where each record is a
+            row; None asks of no file.
+        is_hashed: False leaves the hashes of most files empty: for what is looked at and left.
 
     Raises:
         UsageError: nothing found, or a file is unreadable, empty, or of a kind that is not read.
         StaleError: a file changed while it was hashed.
     """
+    return plan_files(
+        source,
+        resolve(data),
+        options,
+        first_row=first_row,
+        shard_bytes=shard_bytes,
+        plain_text=plain_text,
+        session_of=session_of,
+        is_hashed=is_hashed,
+    )
+
+
+def plan_files(  # noqa: PLR0913  # as `plan`
+    source: str,
+    named: Iterable[tuple[str, str]],
+    options: Read,
+    *,
+    first_row: int = 0,
+    shard_bytes: int = SHARD_BYTES,
+    plain_text: bool = False,
+    session_of: SessionOf | None = None,
+    is_hashed: bool = True,
+) -> SourcePlan:
+    """The shards of files that are known: path and name of each; else as `plan`."""
     files: list[SourceFile] = []
     shards: list[Shard] = []
-    for path, name in resolve(data):
+    for path, name in named:
         whole = _whole_file(source, path, name, first_row)
         if plain_text and is_plain_text(name):
             whole = msgspec.structs.replace(whole, layout="lines")
         if whole.layout == "parquet":
             sha256, cut = sha256_of(path) if is_hashed else "", list(_row_groups(whole, shard_bytes))
+        elif session_of is not None and (session := session_of(partial(first_records, whole, options))):
+            whole = msgspec.structs.replace(whole, session=session)
+            sha256, cut = _session(whole, options.max_record_bytes)
         else:
             sha256, cut = _ranges(whole, options.max_record_bytes, shard_bytes, is_hashed=is_hashed)
         rows = sum(shard.rows for shard in cut)
         if state_of(path) != FileState(whole.file_bytes, whole.file_version):
             raise StaleError(f"{path} changed while it was read; expected a file at rest", next_step=look_at(path))
-        if not rows:
+        if not rows and not whole.session:
             raise UsageError(f"{path} is empty: it holds no record", next_step=look_at(path))
         files.append(SourceFile(path, name, whole.file_bytes, sha256, whole.layout, whole.compression, rows))
         shards += [msgspec.structs.replace(shard, file_sha256=sha256) for shard in cut]
         first_row += rows
+    if not any(file.rows for file in files):
+        what = f"source {source!r} holds no conversation: in none of its {len(files):,} session(s) does anybody answer"
+        raise UsageError(what, next_step=look_at(files[0].path))
     return SourcePlan(source, tuple(files), tuple(shards))
+
+
+def first_records(whole: Shard, options: Read) -> list[dict[str, Json]]:
+    """The first records of a JSON file that can be read."""
+    with open_binary(whole.path) as file:
+        file.seek(whole.start)
+        found = (_decoded(piece) for piece in islice(pieces(file, whole, options.max_record_bytes), SAMPLE_EVENTS))
+        return [value for value in found if value is not None]
+
+
+def _decoded(piece: Piece) -> dict[str, Json] | None:
+    try:
+        return None if piece.fault else decode(piece.raw)
+    except Rejected:
+        return None
+
+
+def _session(whole: Shard, limit: int) -> tuple[str, list[Shard]]:
+    """sha256 of a session file, and the one shard that it is, with as many rows as it gives."""
+    with open_binary(whole.path) as file:
+        hashing = cast(BinaryIO, Hashing(file))
+        hashing.read(whole.start)
+        rows = len(gathered(pieces(hashing, whole, limit), whole.session, limit, Counter()))
+        while hashing.read(1 << 20):
+            pass
+        sha256 = cast(Hashing, hashing).hexdigest()
+    return sha256, [msgspec.structs.replace(whole, rows=rows)]
 
 
 def is_plain_text(name: str) -> bool:

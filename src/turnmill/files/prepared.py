@@ -24,7 +24,7 @@ from turnmill.rendered import Example
 
 if TYPE_CHECKING:
     import numpy as np
-    from datasets import Dataset  # type: ignore[import-not-found, import-untyped, unused-ignore]  # an extra that a user may have
+    from datasets import Dataset
     from numpy.typing import NDArray
 
     from turnmill.tokens.epochs import Epochs

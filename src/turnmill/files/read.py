@@ -11,6 +11,7 @@ from turnmill.files.decode import decode
 from turnmill.files.json_text import pieces
 from turnmill.files.parquet import ParquetRow, parquet_rows
 from turnmill.files.record import Piece, Record, Shard
+from turnmill.files.sessions import gathered
 from turnmill.files.storage import FileState, look_at, open_binary, sha256_of, state_of
 from turnmill.options import Read
 
@@ -31,13 +32,16 @@ def records(shard: Shard, options: Read, counts: Counter[str] | None = None) -> 
     """
     before = FileState(shard.file_bytes, shard.file_version)
     before = _unchanged(shard, before)
-    found = (
-        _parquet_records(shard, options, Counter() if counts is None else counts)
-        if shard.layout == "parquet"
-        else _json_records(shard, options)
-    )
-    yield from islice(found, shard.rows)
+    yield from islice(_found(shard, options, Counter() if counts is None else counts), shard.rows)
     _unchanged(shard, before)
+
+
+def _found(shard: Shard, options: Read, counts: Counter[str]) -> Iterator[Record]:
+    if shard.layout == "parquet":
+        return _parquet_records(shard, options, counts)
+    if shard.session:
+        return _session_records(shard, options, counts)
+    return _json_records(shard, options)
 
 
 def picked(shard: Shard, options: Read, places: Sequence[int]) -> Iterator[Record]:
@@ -58,13 +62,16 @@ def picked(shard: Shard, options: Read, places: Sequence[int]) -> Iterator[Recor
         yield from (_parquet_record(shard, place, row) for place, row in zip(places, found, strict=False))
         return
     wanted = set(places)
+    if shard.session:
+        yield from (record for place, record in enumerate(records(shard, options)) if place in wanted)
+        return
     for place, piece in enumerate(undecoded(shard, options)):
         if place in wanted:
             yield record_of(shard, shard.first_row + place, piece)
 
 
 def undecoded(shard: Shard, options: Read) -> Iterator[Piece]:
-    """The records of a shard of JSON text as they lie there, as many as it says."""
+    """The records of a shard of JSON text, which is no session, as they lie there, as many as it says."""
     with open_binary(shard.path) as file:
         file.seek(shard.start)
         yield from islice(pieces(file, shard, options.max_record_bytes), shard.rows)
@@ -98,6 +105,14 @@ def record_of(shard: Shard, row: int, piece: Piece) -> Record:
         except Rejected as rejected:
             fault = rejected.with_traceback(None)
     return Record(shard.source, shard.name, piece.line, row, piece.raw, value, fault, piece.fatal)
+
+
+def _session_records(shard: Shard, options: Read, counts: Counter[str]) -> Iterator[Record]:
+    """The rows of a session, which is read at once: one without a row is counted, too."""
+    with open_binary(shard.path) as file:
+        file.seek(shard.start)
+        found = gathered(pieces(file, shard, options.max_record_bytes), shard.session, options.max_record_bytes, counts)
+    return (one.record(shard, row) for row, one in enumerate(found, shard.first_row))
 
 
 def _parquet_records(shard: Shard, options: Read, counts: Counter[str]) -> Iterator[Record]:

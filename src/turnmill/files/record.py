@@ -27,7 +27,7 @@ class Record(msgspec.Struct, frozen=True):
     """0-based over all records of all inputs, bad ones too."""
     raw: bytes
     """The record's own bytes without its line end; the first bytes of one that is too large; JSON text of a Parquet
-    row."""
+    row, or of a conversation of a session."""
     value: dict[str, Json] | None = None
     fault: Rejected | None = None
     fatal: bool = False
@@ -68,6 +68,14 @@ class Shard(msgspec.Struct, frozen=True):
     first_row: int
     rows: int
     """Records in it, bad ones too."""
+    session: str = ""
+    """The session dialect that gathers its rows out of the events of the whole file; nothing where each record is
+    a row."""
+
+    @property
+    def makes_rows(self) -> bool:
+        """Whether its rows are made of what the file holds, and are not stretches of its bytes."""
+        return self.layout == "parquet" or self.session != ""
 
 
 class SourceFile(msgspec.Struct, frozen=True):

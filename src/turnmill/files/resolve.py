@@ -24,14 +24,22 @@ from turnmill.files.stores import filesystem, forget_listings, is_url, pinned, r
 STDIN = "-"
 STDIN_NAME = "stdin"
 
-_SUFFIX = re.compile(r"\.(jsonl|json|ndjson|parquet)(\.(gz|gzip|zst|zstd))?$", re.IGNORECASE)
+_SUFFIX = re.compile(r"\.(jsonl|json|ndjson|parquet|traj)(\.(gz|gzip|zst|zstd))?$", re.IGNORECASE)
+_DATA_OF = {
+    "prepared": "^conversations/",
+    "rendered": "^texts/",
+    "conversations": "/conversations.parquet$",
+    "render": "/texts.parquet$",
+    "normalize": "/texts.parquet$",
+}
+"""Kind of a published folder, or name of the step that a folder holds → which of its files are data."""
 _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-SUFFIXES = ".jsonl, .ndjson, .json, .parquet, each also with .gz or .zst"
+SUFFIXES = ".jsonl, .ndjson, .json, .traj, .parquet, each also with .gz or .zst"
 """What a file in a directory must end with; a file that is named itself may end with anything."""
 
 
@@ -89,7 +97,7 @@ def _common_root(roots: list[str]) -> str:
 
 def _local_files(item: str) -> list[str]:
     if os.path.isdir(item):
-        return _conversations(Path(item)) if _looks_published(Path(item)) else _files_below(item)
+        return _published_files(Path(item)) if _looks_published(Path(item)) else _files_below(item)
     if os.path.exists(item):
         return [_regular(item)]
     if not glob.has_magic(item):
@@ -136,13 +144,15 @@ def _looks_published(folder: Path) -> bool:
     return is_published(folder) or all((folder / name).is_file() for name in (MANIFEST, "report.json"))
 
 
-def _conversations(folder: Path) -> list[str]:
-    """The files of a prepared folder's conversations, in the order of its manifest."""
+def _published_files(folder: Path) -> list[str]:
+    """The data of a published folder, in the order of its manifest: conversations, or rendered texts."""
     manifest = verify(folder, whole=False)
-    if manifest.get("kind") != "prepared":
-        what = f"{folder} is a folder of turnmill's own, not chat data; expected data, or what `prepare` published"
+    belongs = _DATA_OF.get(manifest.get("kind") or manifest.get("step", {}).get("name"))
+    if belongs is None:
+        held = "holds a step of a run" if "step" in manifest else "is a folder of turnmill's own"
+        what = f"{folder} {held}, not chat data; expected data, or what `prepare` published"
         raise UsageError(what, next_step=f"ls {shell_word(folder)}")
-    listed = [entry for entry in manifest["files"] if entry["path"].startswith("conversations/")]
+    listed = [entry for entry in manifest["files"] if re.search(belongs, entry["path"])]
     found = [os.path.join(folder, entry["path"]) for entry in listed if entry["rows"]]
     if not found:
         raise UsageError(f"{folder} holds no conversations", next_step=f"turnmill census {shell_word(folder)}")

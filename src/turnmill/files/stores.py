@@ -22,6 +22,9 @@ PACKAGES = {
 }
 """Protocol → the package that opens it; fsspec opens some others by itself."""
 
+KEYED = frozenset(("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl"))
+"""Protocols of stores that have keys and no folders: what one would make there is a bucket."""
+
 _LOOKS = {
     **dict.fromkeys(("gs", "gcs"), "gcloud storage ls"),
     **dict.fromkeys(("http", "https"), "curl -sSIL"),
@@ -34,7 +37,8 @@ _VERSIONS = ("ETag", "etag", "blob_id", "xet_hash", "generation", "md5Hash", "co
 """Keys of a store's answer on a file that change whenever the file does, the surest first."""
 
 
-_COMMIT = re.compile("@[0-9a-f]{40}(?:/|$)")
+COMMIT = re.compile("@[0-9a-f]{40}(?:/|$)")
+"""In a URL whose files cannot change."""
 
 
 def is_url(path: str) -> bool:
@@ -146,7 +150,7 @@ def version_of(found: Mapping[str, Any]) -> str:
 
 def forget_listings(system: Any, path: str) -> None:
     """Ask the store anew for what is at a path, unless nothing there can change."""
-    if not _COMMIT.search(path):
+    if not COMMIT.search(path):
         system.invalidate_cache()
 
 

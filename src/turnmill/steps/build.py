@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +16,26 @@ from turnmill.executors import Executor
 from turnmill.executors.inline import inline
 from turnmill.files.disk import beside, sync_names, sync_tree, write_whole, writing
 from turnmill.files.inventory import MANIFEST, inventory, json_file, made_by
+from turnmill.steps.lease import lease
 from turnmill.steps.manifest import Manifest, built
 from turnmill.steps.shards import RESULT, RunShard, ShardResult, ShardTask, clean, run_task, shard_folder
 from turnmill.steps.step import Step
+from turnmill.steps.store import StepStore
 
-Finish = Callable[[Path, Sequence[ShardResult]], dict[str, Json]]
-"""(draft, results in shard order) → counters for the manifest, over the shards' sums; may write files of the whole step
-into the draft, and raise `HealthError`: then nothing is published, and the finished shards wait for the next run."""
+
+class Finished(NamedTuple):
+    """What the finish of a step says of the whole."""
+
+    counters: Mapping[str, Json]
+    """For the manifest, over the shards' sums."""
+    result: msgspec.Struct
+    """What the step made, for `read_artifact`."""
+
+
+Finish = Callable[[Path, Sequence[ShardResult]], Mapping[str, Json] | Finished]
+"""(draft, results in shard order) → counters for the manifest, over the shards' sums, or these and a typed result; may
+write files of the whole step into the draft, and raise `HealthError`: then nothing is published, and the finished
+shards wait for the next run."""
 
 Progress = Callable[[str, int, int], None]
 """(step's name, shards done, shards in all), at the start and after each shard."""
@@ -35,6 +48,8 @@ class Engine(NamedTuple):
     workers: int = 1
     """How many shards at once, where the executor can."""
     progress: Progress | None = None
+    store: StepStore | None = None
+    """Where finished steps are kept beside the disk."""
 
 
 INLINE = Engine()
@@ -72,37 +87,30 @@ def build(
         StaleError: the folder is there, but not what its manifest lists.
     """
     folder = Path(os.path.abspath(cache)) / step.folder_name
-    if built(folder, step):
+    if _is_there(folder, step, engine.store):
         return folder
-    with _lease(folder):
-        if built(folder, step):
+    with lease(folder) as held:
+        if _is_there(folder, step, engine.store):
             return folder
         draft = beside(folder, "draft")
         with writing(draft):
             clean(draft, len(shards))
-        tasks = [ShardTask(run_shard, shard, shard_folder(draft, index)) for index, shard in enumerate(shards)]
+        tasks = [
+            ShardTask(run_shard, shard, shard_folder(draft, index), engine.store) for index, shard in enumerate(shards)
+        ]
         results = _run_shards(step, tasks, engine)
         with writing(draft):
             clean(draft, len(shards))
+            held.check()
             _publish(step, draft, folder, results, finish)
+        if engine.store is not None:
+            engine.store.push_step(folder.name)
     return folder
 
 
-@contextmanager
-def _lease(folder: Path) -> Iterator[None]:
-    """The right to build a folder; whoever comes second waits until the first is done or dead."""
-    from filelock import FileLock
-
-    with writing(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(beside(folder, "lock"))
-        lock.acquire()
-    try:
-        yield
-    finally:
-        if folder.exists():  # whoever waits for the lock finds the folder, so its name is needed no more
-            beside(folder, "lock").unlink(missing_ok=True)
-        lock.release()
+def _is_there(folder: Path, step: Step, store: StepStore | None) -> bool:
+    """Whether the folder is there, or was fetched now."""
+    return built(folder, step) or (store is not None and store.fetch_step(folder.name) and built(folder, step))
 
 
 def _run_shards(step: Step, tasks: Sequence[ShardTask], engine: Engine) -> list[ShardResult]:
@@ -114,6 +122,8 @@ def _run_shards(step: Step, tasks: Sequence[ShardTask], engine: Engine) -> list[
     with closing(fresh):
         for task in tasks:
             results.append(run_task(task) if task.folder in finished else next(fresh))
+            if engine.store is not None and not task.folder.exists():  # it was run on another machine
+                engine.store.fetch_shard(task.folder)
             tell(step.name, len(results), len(tasks))
     return results
 
@@ -122,8 +132,12 @@ def _publish(step: Step, draft: Path, folder: Path, results: Sequence[ShardResul
     sums: Counter[str] = Counter()
     for result in results:
         sums.update(result.counters)
-    counters = {**dict(sorted(sums.items())), **finish(draft, results)}
+    said = finish(draft, results)
+    own, made = said if isinstance(said, Finished) else (said, None)
+    counters = {**dict(sorted(sums.items())), **own}
     manifest = Manifest(step.fingerprint, step, step.inputs, counters, inventory(draft), made_by())
+    if made is not None:
+        manifest = msgspec.structs.replace(manifest, result=msgspec.to_builtins(made))
     write_whole(draft / MANIFEST, json_file(msgspec.to_builtins(manifest)))
     sync_tree(draft)
     os.rename(draft, folder)

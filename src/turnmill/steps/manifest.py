@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -12,7 +13,7 @@ from turnmill.files.inventory import MANIFEST, FileEntry, read_manifest, verify
 from turnmill.steps.step import Step
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class Manifest(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a step's folder is, and what is in it."""
 
     fingerprint: str
@@ -23,6 +24,8 @@ class Manifest(msgspec.Struct, frozen=True):
     files: tuple[FileEntry, ...]
     made_by: dict[str, str]
     """Versions of turnmill, Python and libraries: recorded, in no fingerprint."""
+    result: Json = None
+    """What the step made, of a step that says so: see `read_artifact`."""
 
 
 def manifest_of(folder: Path) -> Manifest:
@@ -36,6 +39,36 @@ def manifest_of(folder: Path) -> Manifest:
         return msgspec.convert(read_manifest(folder), Manifest)
     except msgspec.ValidationError as problem:
         raise StaleError(f"{folder} has no step's manifest: {problem}") from problem
+
+
+Result = TypeVar("Result")
+
+
+class Artifact(NamedTuple, Generic[Result]):
+    """What a finished step left: its folder, its record, and what it says it made."""
+
+    folder: Path
+    manifest: Manifest
+    result: Result
+
+
+def read_artifact(folder: str | Path, kind: type[Result]) -> Artifact[Result]:
+    """The artifact in a step's folder.
+
+    Args:
+        folder: of the step.
+        kind: a `msgspec.Struct` that its result is of.
+
+    Raises:
+        UsageError: there is no finished step.
+        StaleError: its result is not of that kind, or it says none.
+    """
+    manifest = manifest_of(Path(folder))
+    try:
+        return Artifact(Path(folder), manifest, msgspec.convert(manifest.result, kind))
+    except msgspec.ValidationError as problem:
+        what = f"{folder} holds step {manifest.step.name!r}, whose result is no {kind.__name__}: {problem}"
+        raise StaleError(what, next_step=f"turnmill steps show {shell_word(folder)}") from problem
 
 
 def built(folder: Path, step: Step) -> bool:

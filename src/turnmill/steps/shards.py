@@ -16,8 +16,9 @@ import msgspec
 from turnmill.conversation import Json
 from turnmill.files.disk import sync_names, sync_tree, write_whole, writing
 from turnmill.files.inventory import FileEntry, inventory, json_file
+from turnmill.steps.store import RECORD_OF_SHARD, StepStore
 
-RESULT = "result.json"
+RESULT = RECORD_OF_SHARD
 
 
 class ShardResult(msgspec.Struct, frozen=True):
@@ -40,6 +41,8 @@ class ShardTask(msgspec.Struct, frozen=True):
     run_shard: RunShard
     shard: Any
     folder: Path
+    store: StepStore | None = None
+    """Where finished shards are kept beside the disk, and the steps before come from."""
 
 
 def shard_folder(step_folder: Path, index: int) -> Path:
@@ -72,16 +75,30 @@ def run_task(task: ShardTask) -> ShardResult:
     """The shard's result: run now, or read where it was finished before.
 
     Raises:
-        UsageError: its files cannot be written.
+        UsageError: its files cannot be written, or its store cannot.
+        TypeError: its function gives no result.
     """
+    store = task.store
+    if not (task.folder / RESULT).exists() and not (store is not None and store.fetch_shard(task.folder)):
+        if store is not None:
+            store.fetch_inputs(task.shard)
+        _run(task)
+        if store is not None:
+            store.push_shard(task.folder)
+    return msgspec.json.decode((task.folder / RESULT).read_bytes(), type=ShardResult)
+
+
+def _run(task: ShardTask) -> None:
+    """Run the shard into a draft of its own, and rename that when it is whole."""
     stored = task.folder / RESULT
-    if stored.exists():
-        return msgspec.json.decode(stored.read_bytes(), type=ShardResult)
     with writing(task.folder):
+        task.folder.parent.mkdir(parents=True, exist_ok=True)
         draft = Path(tempfile.mkdtemp(prefix=f".{task.folder.name}.", dir=task.folder.parent))
         try:
             with _collecting_rarely():
                 result = task.run_shard(task.shard, draft)
+            if not isinstance(result, ShardResult):
+                raise TypeError(f"{task.run_shard} gave {type(result).__name__}; expected a ShardResult")
             result = msgspec.structs.replace(result, files=inventory(draft))
             write_whole(draft / RESULT, json_file(msgspec.to_builtins(result)))
             sync_tree(draft)
@@ -91,4 +108,3 @@ def run_task(task: ShardTask) -> ShardResult:
             sync_names(task.folder.parent)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-    return result

@@ -15,7 +15,7 @@ import msgspec
 from turnmill.conversation import Checked
 from turnmill.dedup import exchange_key, weights_key
 from turnmill.errors import Rejected, StaleError
-from turnmill.files.inventory import MANIFEST, is_published, verify
+from turnmill.files.inventory import MANIFEST, is_published, read_manifest, verify
 from turnmill.models import open_model
 from turnmill.options import Filter
 from turnmill.rendered import Kind, Loss
@@ -64,7 +64,9 @@ class Engine(Protocol):
 
 def is_prepared(path: Path) -> bool:
     """Whether this is a folder that `prepare` published (or was, before somebody changed it)."""
-    return (path / MANIFEST).is_file() and ((path / REPORT).is_file() or is_published(path))
+    if not (path / MANIFEST).is_file():
+        return False
+    return (path / REPORT).is_file() or (is_published(path) and read_manifest(path).get("kind") == "prepared")
 
 
 def of_folder(folder: Path) -> dict[str, Any]:

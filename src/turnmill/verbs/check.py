@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,12 +14,12 @@ import msgspec
 
 from turnmill.contract import check
 from turnmill.conversation import Checked, Conversation, Json
-from turnmill.dialects import Reading, convert, dialects
+from turnmill.dialects import Dialect, Reading, convert, dialects
 from turnmill.dialects.canonical import ALWAYS_KEPT
-from turnmill.errors import HealthError, Rejected
+from turnmill.errors import Filtered, HealthError, Rejected
 from turnmill.files import canonical, quarantine
 from turnmill.files.decode import decode_exactly, lone_surrogate
-from turnmill.files.quarantine import Left
+from turnmill.files.quarantine import Left, LeftClass
 from turnmill.files.read import records
 from turnmill.files.record import Record, Shard
 from turnmill.files.tables import TableWriter
@@ -27,6 +28,7 @@ from turnmill.repairs import Mending, repairs
 from turnmill.repairs.mender import Mender, with_repairs
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
+from turnmill.verbs.adapted import adapted
 from turnmill.verbs.read import OpenSource, mapping_of
 
 if TYPE_CHECKING:
@@ -50,6 +52,10 @@ class CheckTask:
     fractional: bool
     fingerprint: str = ""
     """Of the step, for quarantined rows."""
+    adapter: str = ""
+    """Name in the registry of sources, whose conversion comes before the dialect."""
+    prompts: str = ""
+    """File of the prompts that the source withholds."""
 
 
 Stage = Literal["read", "convert", "repair", "check"]
@@ -96,9 +102,17 @@ def outcomes(task: CheckTask, counts: Counter[str]) -> Iterator[Outcome]:
         task: the shard.
         counts: takes `read/<what>` and `repair/<name>`.
     """
-    checking = RecordCheck(task.source, task.dialect, task.read, task.check, task.fractional, counts)
+    checking = record_check(task, counts)
     for record in records(task.shard, task.read, counts):
         yield checking.outcome(record)
+
+
+def record_check(task: CheckTask, counts: Counter[str]) -> RecordCheck:
+    """What checks the records of a task's shard; `counts` as `outcomes`."""
+    dialect = dialects.get(task.dialect)
+    if task.adapter:
+        dialect = adapted(task.adapter, task.prompts, dialect)
+    return RecordCheck(task.source, task.dialect, task.read, task.check, task.fractional, counts, dialect)
 
 
 class RecordCheck:
@@ -111,14 +125,22 @@ class RecordCheck:
         check: policies of the contract.
         fractional: admit weights other than 0 and 1.
         counts: takes `read/<what>`, and `repair/<name>` once a row that it changed.
+        convert: what reads a record, where it is not the dialect alone.
     """
 
     def __init__(
-        self, source: Source, dialect: str, read: Read, check: Check, fractional: bool, counts: Counter[str]
+        self,
+        source: Source,
+        dialect: str,
+        read: Read,
+        check: Check,
+        fractional: bool,
+        counts: Counter[str],
+        convert: Dialect | None = None,
     ) -> None:
         self._options = check
         self._counts = counts
-        self._dialect = dialects.get(dialect)
+        self._dialect = convert or dialects.get(dialect)
         mapping = mapping_of(source)
         self._reading = Reading(mapping, read.think_tags, fractional, read.keep_columns, counts)
         self._mender = Mender(source.repairs, Mending(dialect, mapping, read.think_tags))
@@ -188,12 +210,19 @@ def run_shard(task: CheckTask, folder: Path) -> ShardResult:
                 counts["rows/checked"] += 1
                 accepted.write(checked)
             elif fault is not None:
-                counts["rows/rejected"] += 1
-                counts[f"codes/{fault.code}"] += 1
-                rejected.write(quarantine.from_record(record, fault, stage=stage, config=task.fingerprint))
+                class_ = _class_of(fault)
+                counts[f"rows/{class_}"] += 1
+                counts[f"{'codes' if class_ == 'rejected' else 'filters'}/{fault.code}"] += 1
+                rejected.write(
+                    quarantine.from_record(record, fault, stage=stage, config=task.fingerprint, class_=class_)
+                )
                 if record.fatal:
                     fatal.append(f"{record.source_file}: {fault.message}")
     return ShardResult(dict(counts), {"fatal": fatal})
+
+
+def _class_of(fault: Rejected) -> LeftClass:
+    return "filtered" if isinstance(fault, Filtered) else "rejected"
 
 
 def step_of(opened: OpenSource, config: Config) -> Step:
@@ -242,6 +271,11 @@ def check_health(source: str, counts: dict[str, int], health: Health, next_step:
     if read < health.min_rows:
         return f"{lost}; under {health.min_rows} rows that only warns:\n{listing}"
     raise HealthError(f"{lost}, over the limit of {health.max_rejected:.1%}:\n{listing}", next_step=next_step)
+
+
+def show_command(opened: OpenSource) -> str:
+    """The command that shows what becomes of a source's rows."""
+    return f"turnmill check {shlex.join(opened.source.data)}"
 
 
 def check_fatal(faults: Sequence[str], read: Read) -> None:

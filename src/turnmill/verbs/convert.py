@@ -15,7 +15,7 @@ from turnmill.errors import HealthError, Rejected, UsageError
 from turnmill.files.disk import beside, writing
 from turnmill.files.record import Record
 from turnmill.verbs.check import check_fatal, check_health, outcomes, tasks_of
-from turnmill.verbs.read import OpenSource, kept_annotations
+from turnmill.verbs.read import OpenSource, kept_annotations, with_trace_columns
 
 if TYPE_CHECKING:
     from turnmill.config import Config
@@ -59,6 +59,7 @@ def convert_sources(
         UsageError: the output is there already, or cannot be written.
         HealthError: a source loses too many rows; nothing is written.
     """
+    config = with_trace_columns(config, opened)
     if output is None:
         return _written(opened, config, dialect, None, on_fault)
     if output.exists() or output.is_symlink():

@@ -18,7 +18,7 @@ from turnmill.files.canonical import readmit, text_sizes
 from turnmill.files.parquet import text_bytes
 from turnmill.files.prepared import PreparedData, Side
 from turnmill.files.quarantine import Left, from_conversation, from_record
-from turnmill.files.read import picked, undecoded
+from turnmill.files.read import picked, records, undecoded
 from turnmill.files.record import Record, Shard
 from turnmill.files.tables import group_ranges
 from turnmill.options import Filter, Pack
@@ -94,6 +94,8 @@ class RecordRows:
         task = self.tasks[block]
         if task.shard.layout == "parquet":
             found = text_bytes(task.shard)
+        elif task.shard.session:
+            found = [len(record.raw) for record in records(task.shard, task.read)]
         else:
             found = [len(piece.raw) for piece in undecoded(task.shard, task.read)]
         return np.array(found + [0] * (task.shard.rows - len(found)), dtype=np.int64)
@@ -105,7 +107,7 @@ class RecordRows:
             HealthError: the file is broken, and its beginning is not to be kept (`read.keep_prefix`).
         """
         task = self.tasks[block]
-        checks = RecordCheck(task.source, task.dialect, task.read, task.check, task.fractional, Counter())
+        checks = check.record_check(task, Counter())
         for record in picked(task.shard, task.read, places):
             if record.fatal and record.fault is not None:
                 check.check_fatal([f"{record.source_file}: {record.fault.message}"], task.read)
@@ -224,7 +226,7 @@ def require_pickable(shard: Shard) -> None:
     Raises:
         UsageError: it is compressed, or one JSON array.
     """
-    is_cut = shard.compression == "none" and shard.layout in ("lines", "parquet")
+    is_cut = shard.compression == "none" and shard.layout in ("lines", "parquet") and not shard.session
     if not is_cut and shard.file_bytes > MAX_WHOLE_BYTES:
         what = (
             f"{shard.path}: rows cannot be picked from {shard.file_bytes:,} bytes of {shard.compression} {shard.layout}"

@@ -119,7 +119,7 @@ def population(opened: OpenSource, config: Config, seen: set[bytes]) -> Populati
 
 
 def _records(shard: Shard, read: Read) -> Iterator[_Seen]:
-    if shard.layout == "parquet":
+    if shard.makes_rows:
         yield from (_Seen(-1, record.raw) for record in islice(records(shard, read), shard.rows))
         return
     is_found_again = shard.layout == "lines" and shard.compression == "none"

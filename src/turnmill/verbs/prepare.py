@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from turnmill.conversation import Json
+from turnmill.dialects.sessions import TRACE_COLUMNS
 from turnmill.errors import HealthError, UsageError, shell_word
 from turnmill.executors import executors
 from turnmill.files.disk import beside
@@ -30,6 +31,7 @@ from turnmill.selection import ORDERED
 from turnmill.steps.build import Engine, Progress
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
+from turnmill.steps.store import Place, place_of
 from turnmill.verbs import (
     check,
     decontaminate,
@@ -141,7 +143,7 @@ def plan_of(config: Config, *, is_hashed: bool = True) -> Plan:
     for own in map(config.of, config.sources):
         filter.settled(own.filter)
         if config.read.keep_columns != KEEP_ALL:
-            split.require_usable(own.split, check.kept_columns(config.read))
+            split.require_usable(own.split, (*check.kept_columns(config.read), *TRACE_COLUMNS))
     model = open_model(config.model)
     max_tokens = tokenize.max_tokens_of(config.fit, model)
     recipes = {source.name: tokenize.recipe_of(config, source, max_tokens) for source in config.sources}
@@ -158,19 +160,18 @@ def plan_of(config: Config, *, is_hashed: bool = True) -> Plan:
     return Plan(config, opened, model, max_tokens, recipes, evaluation)
 
 
-def cache_of(output: Path, cache: Path | None) -> Path:
-    """Where step folders lie: `--cache`, or a hidden sibling of OUT.
+def cache_of(output: Path, cache: str | Path | None) -> Place:
+    """Where step folders lie: `--cache`, a folder or the URL of a store, or a hidden sibling of OUT.
 
     Raises:
         UsageError: it lies inside OUT, which is replaced whole.
     """
     place = Path(os.path.realpath(output))
-    if cache is None:
-        return beside(place, "steps")
-    if Path(os.path.realpath(cache)).is_relative_to(place):
+    found = place_of(None if cache is None else str(cache), beside(place, "steps"))
+    if Path(os.path.realpath(found.folder)).is_relative_to(place):
         what = f"the cache {cache} lies inside the output {output}, which is replaced whole; expected another place"
         raise UsageError(what, next_step=f"--cache {shell_word(beside(place, 'steps'))}")
-    return cache
+    return found
 
 
 def refuse_inputs_inside(plan: Plan, output: Path) -> None:
@@ -187,15 +188,15 @@ def refuse_inputs_inside(plan: Plan, output: Path) -> None:
             raise UsageError(what, next_step=f"--output {shell_word(f'{place}-again')}")
 
 
-def run(plan: Plan, cache: Path, progress: Progress | None = None) -> Prepared:
+def run(plan: Plan, cache: Place, progress: Progress | None = None) -> Prepared:
     """Build every step that is not there already.
 
     Raises:
         HealthError: a source lost too many rows, or the template cannot say too many; nothing is published.
     """
     config = plan.config
-    engine = Engine(executors.get("local"), config.workers or os.cpu_count() or 1, progress)
-    builder = Builder(cache, engine)
+    engine = Engine(executors.get(config.executor), config.workers or os.cpu_count() or 1, progress, cache.store)
+    builder = Builder(cache.folder, engine)
     evaluation = _evaluation(builder, plan)
     checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.sources}
     filters = {
@@ -243,7 +244,9 @@ def _check(builder: Builder, plan: Plan, opened: OpenSource) -> Built:
 
     tasks = check.tasks_of(opened, config, step.fingerprint)
     built = builder.build(step, tasks, check.run_shard, finish, rows=[task.shard.rows for task in tasks])
-    warning = check.check_health(name, _sums(built.results), config.of(opened.source).health, _show(opened))
+    warning = check.check_health(
+        name, _sums(built.results), config.of(opened.source).health, check.show_command(opened)
+    )
     plan.warnings.extend([warning] if warning else [])
     plan.warnings.extend(alarms(name, _sums(built.results)))
     return built
@@ -251,12 +254,8 @@ def _check(builder: Builder, plan: Plan, opened: OpenSource) -> Built:
 
 def _check_source(plan: Plan, opened: OpenSource, results: Sequence[ShardResult]) -> None:
     counts, own = _sums(results), plan.config.of(opened.source)
-    check.check_health(opened.source.name, counts, own.health, _show(opened))
+    check.check_health(opened.source.name, counts, own.health, check.show_command(opened))
     check.check_fatal([fault for result in results for fault in result.extra["fatal"]], own.read)
-
-
-def _show(opened: OpenSource) -> str:
-    return f"turnmill check {shlex.join(opened.source.data)}"
 
 
 def _sums(results: Iterable[ShardResult]) -> dict[str, int]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,11 +17,14 @@ from turnmill.conversation import PROVENANCE, Conversation, Json
 from turnmill.dialects import Mapping, Reading, convert, dialects
 from turnmill.dialects.canonical import ALWAYS_KEPT
 from turnmill.dialects.detect import TEXT, Detected, detect
-from turnmill.errors import Rejected, UsageError, shell_word
+from turnmill.dialects.sessions import TRACE_COLUMNS, has_trace_columns, is_session, session_of, tell_session
+from turnmill.errors import Rejected, StaleError, UsageError, shell_word
 from turnmill.files.foreign import FIRST_RECORDS, refuse_other_formats
 from turnmill.files.plan import SHARD_BYTES, plan
 from turnmill.files.read import records
-from turnmill.files.record import Shard, SourcePlan
+from turnmill.files.record import Shard, SourceFile, SourcePlan
+from turnmill.files.stores import is_url
+from turnmill.files.texts import template_of
 from turnmill.options import KEEP_ALL, Read, Source
 from turnmill.repairs import repairs
 
@@ -59,13 +64,57 @@ def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES, is_hashed: b
         for name in source.repairs:
             repairs.get(name)
         own = config.of(source)
+        whys: dict[str, str] = {}
         found = plan(
-            source.name, source.data, own.read, first_row=first_row, shard_bytes=shard_bytes, is_hashed=is_hashed
+            source.name,
+            source.data,
+            own.read,
+            first_row=first_row,
+            shard_bytes=shard_bytes,
+            is_hashed=is_hashed,
+            session_of=partial(_session_of, source, whys),
         )
         found = limited(found, own.limit)
-        opened.append(_with_dialects(source, found, own.read))
+        opened.append(_with_dialects(source, found, own.read, whys))
         first_row += sum(shard.rows for shard in found.shards)
+    refuse_mixed_templates(opened)
     return opened
+
+
+def refuse_mixed_templates(opened: Sequence[OpenSource]) -> None:
+    """Refuse rendered texts of two templates in one run: a model would learn two ways to say one thing.
+
+    Raises:
+        StaleError: two files of texts name two templates.
+    """
+    first: SourceFile | None = None
+    template: str | None = None
+    for file in (file for one in opened for file in one.plan.files if one.dialects.get(file.name) == TEXT):
+        if file.layout != "parquet" or file.compression != "none" or is_url(file.path):
+            continue
+        found = template_of(Path(file.path))
+        if found is None:
+            continue
+        if first is not None and found != template:
+            what = f"{first.name} was rendered with the template {template:.12}…, {file.name} with {found:.12}…"
+            raise StaleError(
+                f"{what}; expected texts of one template", next_step="turnmill render DATA --template NAME --output OUT"
+            )
+        first, template = file, found
+
+
+def _session_of(source: Source, whys: dict[str, str], first_records: Callable[[], list[dict[str, Json]]]) -> str | None:
+    """The session dialect of a file, where the source names one or lets it be told; `whys` takes what told it."""
+    if source.mode == TEXT:
+        return None
+    if source.dialect != "auto":
+        is_one = session_of(source.dialect) is not None and is_session(source.dialect, first_records())
+        return source.dialect if is_one else None
+    told = tell_session(first_records())
+    if told is None:
+        return None
+    whys[told.name] = told.why
+    return told.name
 
 
 def limited(found: SourcePlan, limit: int | None) -> SourcePlan:
@@ -88,9 +137,17 @@ def with_columns_named(config: Config, opened: Sequence[OpenSource]) -> Config:
     Every record is parsed for it, and one of each make (the same columns with something in them) converted.
     """
     if config.read.keep_columns != KEEP_ALL:
-        return config
+        return with_trace_columns(config, opened)
     names = sorted({name for source in opened for name in _undeclared(source, config.of(source.source))})
     return config.model_copy(update={"read": dataclasses.replace(config.read, keep_columns=tuple(names))})
+
+
+def with_trace_columns(config: Config, opened: Sequence[OpenSource]) -> Config:
+    """The config with the columns that link and describe agents' runs kept, where any file holds some."""
+    if not any(has_trace_columns(name) for source in opened for name in set(source.dialects.values())):
+        return config
+    names = tuple(dict.fromkeys((*config.read.keep_columns, *TRACE_COLUMNS)))
+    return config.model_copy(update={"read": dataclasses.replace(config.read, keep_columns=names)})
 
 
 def _undeclared(opened: OpenSource, config: Config) -> set[str]:
@@ -125,11 +182,11 @@ def mapping_of(source: Source) -> Mapping:
     return Mapping(columns=source.columns, tags=source.tags, roles=source.roles)
 
 
-def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
+def _with_dialects(source: Source, found: SourcePlan, read: Read, whys: dict[str, str]) -> OpenSource:
     names: dict[str, Shard] = {}
     for shard in found.shards:
         names.setdefault(shard.name, shard)
-    for shard in (shard for shard in names.values() if shard.layout == "lines"):
+    for shard in (shard for shard in names.values() if shard.layout == "lines" and not shard.session):
         refuse_other_formats(shard, list(islice(records(shard, read), min(shard.rows, FIRST_RECORDS))))
     if source.dialect != "auto" or source.mode == TEXT:
         given = TEXT if source.mode == TEXT else source.dialect
@@ -138,6 +195,9 @@ def _with_dialects(source: Source, found: SourcePlan, read: Read) -> OpenSource:
     told: dict[str, str] = {}
     reasons: dict[str, str] = {}
     for name, shard in names.items():
+        if shard.session:
+            told[name], reasons[name] = shard.session, whys[shard.session]
+            continue
         sample = list(islice(_good(shard, read), SAMPLE_RECORDS))
         if sample:
             _refuse_catalogue(shard, sample)

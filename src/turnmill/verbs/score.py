@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from turnmill import smollm2
 from turnmill.conversation import Json
 from turnmill.errors import HealthError, UsageError
+from turnmill.executors import executors
 from turnmill.executors.inline import inline
 from turnmill.files.examples import Examples
 from turnmill.files.inventory import rows_of
@@ -103,7 +104,7 @@ def step_of(tokenize: Step, options: Score, scorer: Scorer) -> Step:
 
 
 def build_source(builder: Builder, config: Config, name: str, tokenized: Built) -> Built:
-    """The scores of a source's examples, of both sides; one process loads the model.
+    """The scores of a source's examples, of both sides; one process loads the model, or on Ray one a GPU.
 
     Raises:
         HealthError: not one example has a finite score.
@@ -120,8 +121,9 @@ def build_source(builder: Builder, config: Config, name: str, tokenized: Built) 
         check_scored(name, results)
         return {}
 
+    executor = executors.get("ray-actors") if config.executor == "ray" else inline
     rows = [rows_of(Path(task.examples["train"])) or 0 for task in tasks]
-    return builder.build(step, tasks, run_shard, finish, rows=rows, executor=inline)
+    return builder.build(step, tasks, run_shard, finish, rows=rows, executor=executor)
 
 
 def run_shard(task: ScoreTask, folder: Path) -> ShardResult:

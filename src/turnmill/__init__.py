@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         check,
         explain,
         open_prepared,
+        open_rows,
         prepare,
         read,
         read_artifact,
@@ -36,6 +37,7 @@ _HOMES = {
     "check": "turnmill.api",
     "explain": "turnmill.api",
     "open_prepared": "turnmill.api",
+    "open_rows": "turnmill.api",
     "prepare": "turnmill.api",
     "read": "turnmill.api",
     "read_artifact": "turnmill.api",
@@ -47,8 +49,8 @@ _HOMES = {
 
 __all__ = [
     "Chats", "Conversation", "HealthError", "Message", "Rejected", "StaleError", "Texts", "TurnmillError",
-    "UsageError", "__version__", "all_sources", "check", "explain", "open_prepared", "prepare", "read",
-    "read_artifact", "render", "run_steps", "source_steps",
+    "UsageError", "__version__", "all_sources", "check", "explain", "open_prepared", "open_rows", "prepare",
+    "read", "read_artifact", "render", "run_steps", "source_steps",
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +19,8 @@ from turnmill.errors import UsageError
 if TYPE_CHECKING:
     from turnmill.config import Config, Origins
     from turnmill.conversation import Checked, Conversation
-    from turnmill.files.prepared import PreparedData
+    from turnmill.files.prepared import PreparedData, Side
+    from turnmill.files.quarantine import Left
     from turnmill.rendered import Rendered
     from turnmill.rendering.renderer import Renderer
     from turnmill.report.explanation import Explanation
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from turnmill.steps.graph import Node, Outcome
     from turnmill.steps.manifest import Artifact
     from turnmill.steps.store import Place
+    from turnmill.stream.row_stream import RowStream
     from turnmill.verbs.rows import ReadRow
     from turnmill.verbs.source_steps import SourceNodes
 
@@ -186,6 +188,46 @@ def open_prepared(folder: str | Path, *, whole: bool = True) -> PreparedData:
     from turnmill.files.prepared import PreparedData
 
     return PreparedData(folder, whole=whole)
+
+
+def open_rows(  # noqa: PLR0913  # one keyword for each thing that may differ
+    data: Data = (),
+    batch_size: int = 8,
+    *,
+    model: str | None = None,
+    template: str | None = None,
+    dialect: str | None = None,
+    config: str | Path | None = None,
+    options: Options | None = None,
+    side: Side = "train",
+    rank: int = 0,
+    ranks: int = 1,
+    on_left: Callable[[Left], None] | None = None,
+) -> RowStream:
+    """A stream of rows that become examples as they are asked for, by the row pipeline of `prepare`.
+
+    Args:
+        data: canonical rows (a prepared folder, or its conversations) or anything else that is read; nothing = the
+            sources of `config`.
+        batch_size: rows of a batch, of one rank.
+        model: a model directory, or `smollm2`; default for a prepared folder: its own recipe.
+        template: in place of the model's.
+        dialect: of `data`.
+        config: a YAML file.
+        options: over it, or over a prepared folder's own recipe; `pack.order` and `seed` are those of the stream.
+        side: of a prepared folder, whose rows.
+        rank: of this process.
+        ranks: how many there are.
+        on_left: is given every row of this rank that gives no example, with its code.
+
+    Raises:
+        UsageError: nothing to read, no model, or a file that rows cannot be picked from.
+    """
+    from turnmill.stream.row_order import Cut
+    from turnmill.verbs.live_rows import open_rows as opened
+
+    loaded, origins = _configured(data, dialect, config, {**_model(model, template), **(options or {})})
+    return opened(loaded, origins, Cut(batch_size, rank, ranks), side, on_left)
 
 
 def all_sources() -> dict[str, PinnedSource]:

@@ -119,11 +119,10 @@ def trained_weights(laid: Laid) -> NDArray[np.float32]:
     return weights
 
 
-def laid_out(examples: Examples, numbers: Sequence[int]) -> dict[str, Any]:
-    """Stored examples end to end: the columns of a packed row, the first label of each ignored."""
+def packed_row(laid: Laid) -> dict[str, Any]:
+    """Examples end to end: the columns of a packed row, the first label of each ignored."""
     import numpy as np
 
-    laid = examples.laid_out(numbers)
     weights = trained_weights(laid)
     return {
         "input_ids": laid.input_ids,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from turnmill.files.packed import laid_out
+from turnmill.files.packed import packed_row
 from turnmill.files.prepared import PreparedData, Side
 from turnmill.stream.steps import grouped_by_length
 
@@ -74,4 +74,4 @@ def item_of(examples: Any, numbers: list[int]) -> Item:
             "row_ids": [],
             "loss_weights": np.zeros(1, np.float32),
         }
-    return laid_out(examples, numbers)
+    return packed_row(examples.laid_out(numbers))

@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from turnmill.conversation import Checked
 from turnmill.errors import UsageError
-from turnmill.files.packed import laid_out
+from turnmill.files.examples import Laid
+from turnmill.files.packed import packed_row
 from turnmill.files.quarantine import Left
 from turnmill.rendered import Example
 from turnmill.stream.epoch_stream import EpochStream
 from turnmill.stream.items import Item, item_of
 from turnmill.stream.row_order import Cut, Places, RowOrder, in_blocks
+from turnmill.tokens.labels import loss_weights
 
 TOGETHER = 256
 """Rows that are encoded together, at least."""
@@ -215,6 +217,6 @@ def _batch(made: Sequence[list[Example] | Left]) -> Batch:
 
 
 def _item(example: Example) -> Item:
-    runs = example.runs
-    stored = {"run_ends": [run.end for run in runs], "run_weights": [run.weight for run in runs]}
-    return laid_out([{"row_id": example.row_id, "input_ids": np.asarray(example.input_ids, np.int32), **stored}])
+    ids, runs = np.asarray(example.input_ids, np.int32), example.runs
+    weights = loss_weights([run.end for run in runs], [run.weight for run in runs])
+    return packed_row(Laid([example.row_id], np.array([len(ids)], np.int32), ids, weights))

@@ -60,7 +60,7 @@ def in_folder(folder: Path) -> RunStage:
     """Stages in this process, below a folder that is thrown away: where one task is enough."""
 
     def run(step: Step, tasks: Sequence[Any], run_shard: RunShard) -> Stage:
-        folders = [folder / step.name / str(number) for number in range(len(tasks))]
+        folders = [folder / step.folder_name / str(number) for number in range(len(tasks))]
         for place in folders:
             place.mkdir(parents=True)
         results = [run_shard(task, place) for task, place in zip(tasks, folders, strict=True)]

@@ -18,7 +18,7 @@ from turnmill.conversation import Json
 from turnmill.dedup import Entry, Place, near_duplicates
 from turnmill.dedup.repeats import ENTRY, KEYS, Way, entry_of, halves, id_of, repeated, repeats, weights_hash
 from turnmill.files.arrays import SIGNED, UNSIGNED, ArrayWriter, open_array
-from turnmill.files.tables import write_columns
+from turnmill.files.tables import batches, write_columns
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
 from turnmill.verbs.near import NearFiles, read_known
@@ -127,10 +127,18 @@ def keys_shard(task: KeysTask, folder: Path) -> ShardResult:
     entries = np.concatenate([np.zeros(0, dtype=ENTRY), *found])
     for way in WAYS:
         keys = entries[KEYS[way][0]]
-        order = np.argsort(keys, kind="stable")
+        order = _in_key_order(keys)
         _write(folder, {_keys(way): (UNSIGNED, keys[order]), _records(way): (ENTRY, entries[order])})
     (folder / FILES).write_bytes(msgspec.json.encode(list(files)))
     return ShardResult({"keys/rows": len(entries)})
+
+
+def _in_key_order(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Where the keys stand in order, without those that are none: they would all be one partition's."""
+    import numpy as np
+
+    order = np.argsort(keys, kind="stable")
+    return order[np.count_nonzero(keys == 0) :]
 
 
 def _keys(way: Way) -> str:
@@ -204,7 +212,7 @@ def repeats_shard(task: RepeatsTask, folder: Path) -> ShardResult:
     losers, winners = entries[found.losers[order]], entries[found.winners[order]]
     losing = (_losing(*pair, task.way, places) for pair in zip(losers, winners, strict=True))
     _write_losers(folder / LOSERS, losing)
-    exchanges = np.argsort(losers["exchange_high"], kind="stable")
+    exchanges = _in_key_order(losers["exchange_high"])
     keys, rows = losers["exchange_high"][exchanges], losers["row"][exchanges]
     _write(folder, {LOST_KEYS: (UNSIGNED, keys), LOST_ROWS: (SIGNED, rows)})
     return ShardResult({"repeats/rows": len(losers)})
@@ -272,7 +280,8 @@ def _among(task: NearTask, texts: Mapping[int, int], places: Places) -> Iterator
 
     wanted = np.fromiter(texts, np.int64, len(texts))
     for folder in task.before:
-        wanted = wanted[~np.isin(wanted, open_array(Path(folder, LOST_ROWS), SIGNED))]
+        for batch in batches(Path(folder, LOSERS), ["row"]):
+            wanted = wanted[~np.isin(wanted, np.asarray(batch.column("row")))]
     for number, key in enumerate(task.keys):
         entries = open_array(Path(key, _records("exact")), ENTRY)
         for entry in places.numbered(number, entries[np.isin(entries["row"], wanted)]):

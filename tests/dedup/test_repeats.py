@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnmill.dedup import Entry, Place, exact_duplicates, exchange_duplicates
-from turnmill.dedup.repeats import ENTRY, entry_of, halves, id_of, repeated, repeats, weights_hash
+from turnmill.dedup.repeats import ENTRY, entry_of, halves, ids_of, repeated, repeats, weights_hash
 
 NONE = "0" * 31
 KEY = st.sampled_from([f"{NONE}1", f"1{NONE}", "ab" * 16, f"{'ab' * 8}{'cd' * 8}"])
@@ -46,7 +46,7 @@ def test_an_entry_is_the_same_row_again(rows):
     assert [(entry.id, entry.row, entry.place) for entry in again] == [
         (entry.id, entry.row, entry.place) for entry in objects
     ]
-    assert [id_of(column) for column in columns] == [entry.id for entry in objects]
+    assert ids_of(columns) == [entry.id for entry in objects]
 
 
 @given(st.lists(st.sampled_from([0, 1, 5, 2**64 - 1])))

@@ -55,14 +55,18 @@ def weights_hash(weights: str) -> int:
     return xxhash.xxh3_64_intdigest(weights.encode()) if weights else 0
 
 
-def id_of(entry: Any) -> str:
-    """The id of an entry, as hex digits."""
-    return f"{int(entry['id_high']):016x}{int(entry['id_low']):016x}"
+def ids_of(entries: NDArray[Any]) -> list[str]:
+    """The ids of entries, as hex digits."""
+    import numpy as np
+
+    digits = np.column_stack((entries["id_high"], entries["id_low"])).astype(">u8").tobytes().hex()
+    return [digits[start : start + 32] for start in range(0, len(digits), 32)]
 
 
 def entry_of(entry: Any, place: Place) -> Entry:
     """The entry as an object; its weights are their hash."""
-    return Entry(id_of(entry), f"{entry['weights']:x}", place, row=int(entry["row"]))
+    row_id = f"{int(entry['id_high']):016x}{int(entry['id_low']):016x}"
+    return Entry(row_id, f"{entry['weights']:x}", place, row=int(entry["row"]))
 
 
 def repeated(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:

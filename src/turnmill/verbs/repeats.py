@@ -7,7 +7,7 @@ bytes each). Near-duplicates are known as pairs; what they take away is found by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +16,7 @@ import msgspec
 
 from turnmill.conversation import Json
 from turnmill.dedup import Entry, Place, near_duplicates
-from turnmill.dedup.repeats import ENTRY, KEYS, Way, entry_of, halves, id_of, repeated, repeats, weights_hash
+from turnmill.dedup.repeats import ENTRY, KEYS, Way, entry_of, halves, ids_of, repeated, repeats, weights_hash
 from turnmill.files.arrays import SIGNED, UNSIGNED, ArrayWriter, open_array
 from turnmill.files.tables import batches, write_columns
 from turnmill.steps.shards import ShardResult
@@ -210,8 +210,7 @@ def repeats_shard(task: RepeatsTask, folder: Path) -> ShardResult:
     found = repeats(entries, task.way)
     order = np.argsort(entries["row"][found.losers], kind="stable")
     losers, winners = entries[found.losers[order]], entries[found.winners[order]]
-    losing = (_losing(*pair, task.way, places) for pair in zip(losers, winners, strict=True))
-    _write_losers(folder / LOSERS, losing)
+    _write_losers(folder / LOSERS, _losing(losers, winners, task.way, places))
     exchanges = _in_key_order(losers["exchange_high"])
     keys, rows = losers["exchange_high"][exchanges], losers["row"][exchanges]
     _write(folder, {LOST_KEYS: (UNSIGNED, keys), LOST_ROWS: (SIGNED, rows)})
@@ -241,22 +240,25 @@ def _lost(task: RepeatsTask) -> NDArray[np.int64]:
     return gathered(rows, SIGNED, stretches(keys, task.partition, task.partitions))
 
 
-def _losing(loser: Any, winner: Any, way: Way, places: Places) -> Losing:
-    code = "duplicate-first-exchange"
+def _losing(losers: NDArray[Any], winners: NDArray[Any], way: Way, places: Places) -> dict[str, Iterable[Any]]:
+    """The columns of `Losing`."""
+    import numpy as np
+
+    codes = np.full(len(losers), "duplicate-first-exchange", dtype=object)
     if way == "exact":
-        code = "duplicate" if loser["weights"] == winner["weights"] else "duplicate-other-weights"
-    place = places.of(winner)
-    return Losing(int(loser["row"]), code, id_of(winner), int(winner["row"]), place.file, place.line, None)
+        codes = np.where(losers["weights"] == winners["weights"], "duplicate", "duplicate-other-weights")
+    files = (places.of(winner).file for winner in winners)
+    similarities = [None] * len(losers)
+    columns = (losers["row"], codes, ids_of(winners), winners["row"], files, winners["line"], similarities)
+    return dict(zip(Losing._fields, columns, strict=True))
 
 
-def _write_losers(path: Path, losers: Iterator[Losing]) -> None:
+def _write_losers(path: Path, columns: Mapping[str, Iterable[Any]]) -> None:
     import pyarrow as pa
 
     numbers = dict.fromkeys(("row", "winner_row", "winner_line"), pa.int64())
     kinds = {**dict.fromkeys(Losing._fields, pa.string()), **numbers, "similarity": pa.float64()}
-    columns = zip(*losers, strict=True)
-    filled = dict(zip(Losing._fields, columns, strict=False)) or dict.fromkeys(Losing._fields, ())
-    write_columns(path, filled, pa.schema(kinds.items()))
+    write_columns(path, columns, pa.schema(kinds.items()))
 
 
 def near_shard(task: NearTask, folder: Path) -> ShardResult:
@@ -270,7 +272,8 @@ def near_shard(task: NearTask, folder: Path) -> ShardResult:
         )
         for loser in found
     ]
-    _write_losers(folder / LOSERS, iter(sorted(losing)))
+    columns = list(zip(*sorted(losing), strict=True)) or [()] * len(Losing._fields)
+    _write_losers(folder / LOSERS, dict(zip(Losing._fields, columns, strict=True)))
     return ShardResult({"repeats/rows": len(losing)})
 
 

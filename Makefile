@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-tokenizers test-ray test-kills test-hard corpus oracles oracles-page fuzz check docs bench fix clean
+.PHONY: help demo test test-slow test-tokenizers test-ray test-kills test-hard corpus oracles oracles-page fuzz check docs bench bench-scale fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -61,8 +61,8 @@ corpus: $(READY)  ## check the 142 public templates, and write docs/reference/te
 CASES ?= 100000
 SEED ?= 1
 
-test-kills: $(READY)  ## kill prepare at 100 random moments and resume it
-	$(BIN)/python -m pytest -q -m slow tests/behaviour/test_prepare_killed.py
+test-kills: $(READY)  ## kill prepare and a graph of steps at 200 random moments and resume them
+	$(BIN)/python -m pytest -q -m slow tests/behaviour/test_prepare_killed.py tests/behaviour/test_steps_killed.py
 
 test-hard: $(READY)  ## feed it bombs, lines of a gigabyte and other hostile files
 	$(BIN)/python -m pytest -q -m slow tests/hostile
@@ -77,6 +77,9 @@ fix: $(READY)  ## mend what ruff can mend
 
 bench: $(READY)  ## time prepare beside its peers, its stages and rendering (forty minutes)
 	$(BIN)/python bench/run.py
+
+bench-scale: $(READY)  ## time prepare with one and two processes and on Ray, over 1x and 10x the rows
+	$(BIN)/python bench/scale.py
 
 clean:  ## remove the environment and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnmill.errors import UsageError
-from turnmill.mix import Share, Size, epoch_numbers, shares, stored
+from turnmill.mix import Share, Size, epoch_numbers, require_filled, shares, stored
 from turnmill.options import Mix, Pack
 from turnmill.tokens.epochs import Epochs
 
@@ -67,6 +67,17 @@ def test_weights_may_be_shares_of_tokens():
 def test_an_empty_source_gives_nothing_and_is_told():
     found = mixed({"none": 0, "b": 10}, {"none": 5, "b": 1})
     assert [(share.drawn, share.says) for share in found] == [(0, "empty"), (10, "one pass")]
+
+
+@pytest.mark.parametrize("weight", [5, 0.1])
+def test_a_weight_of_an_empty_source_is_refused_where_others_have_rows(weight):
+    weights = {"none": weight, "b": None}
+    with pytest.raises(UsageError, match=r"'none' has weight .* no example") as refused:
+        require_filled(mixed({"none": 0, "b": 10}, weights), weights)
+    assert refused.value.next_step == "--sources.none.weight 0"
+    require_filled(mixed({"none": 0, "b": 0}, weights), weights)
+    for unweighted in ({"none": 0, "b": 1}, {"none": None, "b": 1}):
+        require_filled(mixed({"none": 0, "b": 10}, unweighted), unweighted)
 
 
 @pytest.mark.parametrize(

@@ -6,30 +6,51 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     __version__: str
-    from turnmill.api import check, explain, open_prepared, prepare, read, render
+    from turnmill.api import (
+        all_sources,
+        check,
+        explain,
+        open_prepared,
+        open_rows,
+        prepare,
+        read,
+        read_artifact,
+        render,
+        run_steps,
+        source_steps,
+    )
     from turnmill.conversation import Conversation, Message
     from turnmill.errors import HealthError, Rejected, StaleError, TurnmillError, UsageError
+    from turnmill.verbs.source_steps import Chats, Texts
 
 _HOMES = {
+    "Chats": "turnmill.verbs.source_steps",
     "Conversation": "turnmill.conversation",
     "HealthError": "turnmill.errors",
     "Message": "turnmill.conversation",
     "Rejected": "turnmill.errors",
     "StaleError": "turnmill.errors",
+    "Texts": "turnmill.verbs.source_steps",
     "TurnmillError": "turnmill.errors",
     "UsageError": "turnmill.errors",
+    "all_sources": "turnmill.api",
     "check": "turnmill.api",
     "explain": "turnmill.api",
     "open_prepared": "turnmill.api",
+    "open_rows": "turnmill.api",
     "prepare": "turnmill.api",
     "read": "turnmill.api",
+    "read_artifact": "turnmill.api",
     "render": "turnmill.api",
+    "run_steps": "turnmill.api",
+    "source_steps": "turnmill.api",
 }
 """Public name → its module, imported when the name is first asked for."""
 
 __all__ = [
-    "Conversation", "HealthError", "Message", "Rejected", "StaleError", "TurnmillError", "UsageError", "__version__",
-    "check", "explain", "open_prepared", "prepare", "read", "render",
+    "Chats", "Conversation", "HealthError", "Message", "Rejected", "StaleError", "Texts", "TurnmillError",
+    "UsageError", "__version__", "all_sources", "check", "explain", "open_prepared", "open_rows", "prepare",
+    "read", "read_artifact", "render", "run_steps", "source_steps",
 ]  # fmt: skip
 
 

@@ -9,25 +9,33 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from turnmill.errors import UsageError
 
 if TYPE_CHECKING:
     from turnmill.config import Config, Origins
     from turnmill.conversation import Checked, Conversation
-    from turnmill.files.prepared import PreparedData
+    from turnmill.files.prepared import PreparedData, Side
+    from turnmill.files.quarantine import Left
     from turnmill.rendered import Rendered
     from turnmill.rendering.renderer import Renderer
     from turnmill.report.explanation import Explanation
+    from turnmill.sources import PinnedSource
+    from turnmill.steps.graph import Node, Outcome
+    from turnmill.steps.manifest import Artifact
+    from turnmill.steps.store import Place
+    from turnmill.stream.row_stream import RowStream
     from turnmill.verbs.rows import ReadRow
+    from turnmill.verbs.source_steps import SourceNodes
 
 Data = str | Path | Sequence[str | Path]
 """One input or several: paths, directories, globs; `NAME=PATH` names its source."""
 Options = Mapping[str, Any]
+Result = TypeVar("Result")
 
 
 def read(
@@ -180,6 +188,133 @@ def open_prepared(folder: str | Path, *, whole: bool = True) -> PreparedData:
     from turnmill.files.prepared import PreparedData
 
     return PreparedData(folder, whole=whole)
+
+
+def open_rows(  # noqa: PLR0913  # one keyword for each thing that may differ
+    data: Data = (),
+    batch_size: int = 8,
+    *,
+    model: str | None = None,
+    template: str | None = None,
+    dialect: str | None = None,
+    config: str | Path | None = None,
+    options: Options | None = None,
+    side: Side = "train",
+    rank: int = 0,
+    ranks: int = 1,
+    on_left: Callable[[Left], None] | None = None,
+) -> RowStream:
+    """A stream of rows that become examples as they are asked for, by the row pipeline of `prepare`.
+
+    Args:
+        data: canonical rows (a prepared folder, or its conversations) or anything else that is read; nothing = the
+            sources of `config`.
+        batch_size: rows of a batch, of one rank.
+        model: a model directory, or `smollm2`; default for a prepared folder: its own recipe.
+        template: in place of the model's.
+        dialect: of `data`.
+        config: a YAML file.
+        options: over it, or over a prepared folder's own recipe; `pack.order` and `seed` are those of the stream.
+        side: of a prepared folder, whose rows.
+        rank: of this process.
+        ranks: how many there are.
+        on_left: is given every row of this rank that gives no example, with its code.
+
+    Raises:
+        UsageError: nothing to read, no model, or a file that rows cannot be picked from.
+    """
+    from turnmill.stream.row_order import Cut
+    from turnmill.verbs.live_rows import open_rows as opened
+
+    loaded, origins = _configured(data, dialect, config, {**_model(model, template), **(options or {})})
+    return opened(loaded, origins, Cut(batch_size, rank, ranks), side, on_left)
+
+
+def all_sources() -> dict[str, PinnedSource]:
+    """Every public dataset that turnmill takes to chats, by name."""
+    from turnmill.sources import all_sources as every
+
+    return every()
+
+
+def source_steps(name: str, *, template: str = "chatml", limit: int | None = None) -> SourceNodes:
+    """The steps of a public dataset: `.conversations`, `.rendered`, `.normalized` and what they are made of.
+
+    Args:
+        name: of the source, or `path/to/mine.py:function`.
+        template: what its chats are rendered with: a file, or the name of one of turnmill's own.
+        limit: take so many records, of the first file alone.
+
+    Raises:
+        UnknownName: no such source.
+    """
+    from turnmill.options import Model, Render
+    from turnmill.verbs.render import Wording
+    from turnmill.verbs.source_steps import Limits, nodes_of
+
+    return nodes_of(name, Wording(Model(template=template), Render(), {}), Limits(limit))
+
+
+def run_steps(
+    nodes: Sequence[Node],
+    *,
+    cache: str | Path | None = None,
+    executor: str = "local",
+    workers: int | None = None,
+    max_concurrent: int = 2,
+    dry_run: bool = False,
+) -> list[Outcome]:
+    """Build steps and what they need, each once; what is built already stays.
+
+    With `local`, workers are spawned: call it under `if __name__ == "__main__"`.
+
+    Args:
+        nodes: what is wanted.
+        cache: where finished steps lie, a folder or a store's URL; default that of `turnmill steps`.
+        executor: what runs shards.
+        workers: how many at once; default the number of cores.
+        max_concurrent: how many steps at once.
+        dry_run: look, and build nothing.
+
+    Returns:
+        What became of each step that was looked at, what is needed first.
+
+    Raises:
+        Exception: what the first step that failed raised; steps that do not need it went on.
+    """
+    from turnmill.steps.graph import check_outcomes, run
+    from turnmill.verbs.steps import engine_of
+
+    place = _place(cache)
+    engine = engine_of(executor, workers, place.store)
+    outcomes = run(nodes, place.folder, engine=engine, max_concurrent=max_concurrent, dry_run=dry_run)
+    check_outcomes(outcomes)
+    return outcomes
+
+
+def read_artifact(step: Node | str | Path, kind: type[Result], *, cache: str | Path | None = None) -> Artifact[Result]:
+    """What a finished step left: `.folder`, `.manifest` with counters and versions, and `.result` of a kind.
+
+    Args:
+        step: a node, or a step's folder.
+        kind: `turnmill.Chats`, `turnmill.Texts`, or the `msgspec.Struct` of a graph of one's own.
+        cache: where finished steps lie, for a node.
+
+    Raises:
+        UsageError: the step is not finished.
+        StaleError: its result is of another kind.
+    """
+    from turnmill.steps.graph import Node
+    from turnmill.steps.manifest import read_artifact as read_folder
+
+    return read_folder(step.folder(_place(cache).folder) if isinstance(step, Node) else step, kind)
+
+
+def _place(cache: str | Path | None) -> Place:
+    from turnmill.steps.store import place_of
+    from turnmill.verbs.steps import default_cache
+
+    return place_of(None if cache is None else str(cache), default_cache())
 
 
 def _model(model: str | None, template: str | None) -> dict[str, Any]:

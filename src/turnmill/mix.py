@@ -107,6 +107,18 @@ def shares(sizes: Mapping[str, Size], weights: Mapping[str, float | None], optio
     return [Share(name, size, parts[name], drawn[name]) for name, size in sizes.items()]
 
 
+def require_filled(mixed: Sequence[Share], weights: Mapping[str, float | None]) -> None:
+    """Refuse a weight that was given to a source that has nothing: an epoch cannot be what was asked for.
+
+    Raises:
+        UsageError: such a source, where others have examples.
+    """
+    empty = [share.source for share in mixed if not share.size.examples and weights.get(share.source)]
+    if empty and any(share.size.examples for share in mixed):
+        what = f"source {empty[0]!r} has weight {weights[empty[0]]:g} in the mix and no example to give to an epoch"
+        raise UsageError(f"{what}; expected rows, or weight 0", next_step=f"--sources.{empty[0]}.weight 0")
+
+
 def _weight(given: float | None, amount: int, total: int) -> float:
     return given if given is not None else amount / total if total else 0.0
 

@@ -203,3 +203,16 @@ def test_a_run_of_which_nothing_is_left_says_why(turnmill, chats, write, tmp_pat
     answer = turnmill("prepare", rows, "--model", "smollm2", "--against", bench, "--output", tmp_path / "out")
     assert answer.code == 3
     assert "every row was held out, filtered, contaminated or a duplicate" in answer.err
+
+
+def test_the_census_of_raw_data_counts_them_as_prepare_does(prepare, turnmill, chats, write):
+    rows = chats("rows.jsonl", *ROWS, ROWS[-2], ["", ""])
+    flags = ["--decontaminate.against", write("bench.jsonl", FILES["bench.jsonl"]), "--health.max_rejected", "1"]
+    made = prepare(rows, *flags).report
+    counted = turnmill("census", rows, "--model", "smollm2", *flags, "--json")
+    assert "not counted" not in counted.err
+    assert made["rows"]["contaminated"] == 2
+    for name in ("rows", "codes", "tokens", "trained_tokens"):
+        assert counted.json[name] == made[name], name
+    by = {key: count for key, count in counted.json["per_source"]["rows"]["counts"].items() if key.startswith("decont")}
+    assert by == {key: made["per_source"]["rows"]["counts"][key] for key in by} != {}

@@ -111,3 +111,37 @@ def test_a_person_reads_one_line(turnmill, chats):
     assert "an epoch: 50 examples" in answer.out
     assert answer.out.rstrip().endswith("counted")
     assert answer.next_step.startswith("turnmill prepare")
+
+
+def test_rows_that_differ_in_what_says_nothing_are_duplicates(estimate, prepare, chats):
+    same = [chat(f"Question {n % 40}?", f"Answer {n % 40}.", id=f"row-{n}", seen=n) for n in range(60)]
+    told = [chat("Question?", "Answer.", system=f"Be {n}.") for n in range(9)]
+    rows = chats("rows.jsonl", *same, *told)
+    found, made = estimate(rows, *MODEL, "--dialect", "sharegpt"), prepare(rows, *MODEL[2:], "--dialect", "sharegpt")
+    assert found["sources"]["rows"]["duplicates"] == 20
+    assert found["examples"]["total"] == made.report["examples"] == 49
+    assert estimate(rows, *MODEL, "--dialect", "sharegpt", "--dedup.by", "[]")["examples"]["total"] == 69
+
+
+def test_rows_that_begin_otherwise_are_told_apart(estimate, chats):
+    """Rows of all sizes that an assistant begins are rejected: by size alone the error would be many times as large."""
+    rows = drawn(4000)
+    for number, row in enumerate(rows):
+        if number % 3 == 0:
+            row["messages"] = row["messages"][1:]
+    found = estimate(chats("rows.jsonl", *rows), *MODEL, "--health.max_rejected", "1")
+    exact = estimate(chats("rows.jsonl", *rows), *MODEL, "--health.max_rejected", "1", "--estimate.exact", "true")
+    assert found["looked_at"] < 2800
+    assert found["error"] <= 0.011
+    assert abs(found["tokens"]["total"] - exact["tokens"]["total"]) <= 1.5 * found["tokens"]["error"]
+
+
+@pytest.mark.parametrize(("mark", "end"), [(b"\xef\xbb\xbf", b"\r\n"), (b"", b"\n\n")])
+def test_rows_are_found_again_in_any_file_of_lines(estimate, tmp_path, mark, end):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(mark + end.join(json.dumps(row).encode() for row in drawn(900)))
+    found = estimate(path, *MODEL, "--estimate.precision", "0.1")
+    exact = estimate(path, *MODEL, "--estimate.exact", "true")
+    assert found["looked_at"] < 900
+    assert exact["examples"]["total"] == pytest.approx(found["examples"]["total"], rel=0.1)
+    assert found["tokens"]["total"] == pytest.approx(exact["tokens"]["total"], rel=0.2)

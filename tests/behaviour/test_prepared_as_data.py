@@ -62,6 +62,19 @@ def test_check_and_convert_read_it(turnmill, first, tmp_path):
     assert "s1" in (tmp_path / "openai.jsonl").read_text()
 
 
+@pytest.mark.parametrize("side", ["train", "eval"])
+def test_every_row_of_a_side_is_written_as_json_lines(turnmill, first, tmp_path, side):
+    output = tmp_path / f"{side}.jsonl"
+    folder = first.folder / "conversations" / side
+    assert turnmill("convert", folder, "--to", "openai", "--output", output).code == 0
+    answer = turnmill("check", output, "--json")
+    rows = [json.loads(line) for line in answer.out.splitlines()]
+    assert [row["id"] for row in rows] == [row["id"] for row in first.conversations(side)]
+    assert len(rows) == len({example["row_id"] for example in first.examples(side)})
+    weights = {row["id"]: row["weights"] for row in first.conversations(side) if row["weights"]}
+    assert bool(weights) == (side == "train")
+
+
 @pytest.mark.parametrize("data", ["conversations", "conversations/train", "conversations/train/part-00000.parquet"])
 def test_its_conversations_alone_are_canonical_parquet(turnmill, first, data):
     answer = turnmill("check", first.folder / data, "--json")

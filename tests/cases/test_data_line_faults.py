@@ -251,9 +251,19 @@ def test_a_source_that_a_filter_empties_takes_and_doubles_no_row(prepare, with_a
             assert sorted(row for batch in stream for one in batch for row in one["row_ids"]) == every
 
 
-@pytest.mark.parametrize("weight", ["1", "0.5", "0"])
-def test_the_weight_of_an_emptied_source_goes_to_the_others(prepare, turnmill, with_an_empty_source, weight):
+@pytest.mark.parametrize("weight", ["1", "0.5"])
+def test_a_weight_that_was_given_to_an_emptied_source_is_an_error(turnmill, tmp_path, with_an_empty_source, weight):
     flags = ["--sources.a.weight", "3", "--sources.b.weight", "4", "--sources.empty.weight", weight]
+    made = ["prepare", *with_an_empty_source, *flags, "--model", "smollm2", "--workers", "1"]
+    answer = turnmill(*made, "--output", tmp_path / "out")
+    assert answer.code == 2
+    assert f"source 'empty' has weight {weight} in the mix and no example" in answer.err
+    assert answer.next_step.endswith("--sources.empty.weight 0")
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_emptied_source_with_no_weight_gives_nothing_to_the_others_mix(prepare, turnmill, with_an_empty_source):
+    flags = ["--sources.a.weight", "3", "--sources.b.weight", "4", "--sources.empty.weight", "0"]
     published = prepare(*with_an_empty_source, *flags)
     assert sorted(Counter(row for pack in published.packed() for row in pack["row_ids"]).values()) == [1] * 7
     assert "mix: source 'empty' is empty" in turnmill("mix", published.folder).err

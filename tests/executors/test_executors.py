@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -64,3 +65,15 @@ def test_no_worker_outlives_its_run(how: signal.Signals, said: str) -> None:
     run.send_signal(how)
     _, errors = run.communicate(timeout=60)  # returns when the workers, too, have let go of the pipes
     assert errors.rstrip().endswith(said)
+
+
+def test_a_run_that_ends_leaves_the_workers_of_another_alone() -> None:
+    """Two steps of a graph run beside each other in threads of one process."""
+    local = executors.get("local")
+    shorter = local(time.sleep, [0, 0], 2)
+    assert next(shorter) is None
+    longer = local(time.sleep, [0, 0, 0.5, 0.5], 2)
+    assert next(longer) is None
+    assert next(shorter) is None
+    shorter.close()
+    assert list(longer) == [None] * 3

@@ -16,7 +16,7 @@ import pytest
 
 from chats import chat
 from published import Published
-from ray_clusters import Cluster
+from ray_clusters import Cluster, workers_at_work
 from turnmill.errors import UsageError
 from turnmill.executors import executors
 
@@ -119,17 +119,11 @@ def test_scores_are_the_same_from_actors(cluster, data, tmp_path):
     assert Published(tmp_path / "ray").sha256 == Published(tmp_path / "local").sha256
 
 
-def ray_workers() -> list[int]:
-    """Processes that run a task of ours now."""
-    found = subprocess.run(["pgrep", "-f", "ray::_called"], capture_output=True, text=True, check=False)
-    return [int(number) for number in found.stdout.split()]
-
-
 def test_a_worker_killed_in_the_middle_changes_nothing(cluster, data, alone, tmp_path):
     run = prepare(data, tmp_path / "out", "ray", RAY_ADDRESS=cluster.address)
     killed: set[int] = set()
     while run.poll() is None and len(killed) < 2:
-        for worker in set(ray_workers()) - killed:
+        for worker in set(workers_at_work()) - killed:
             os.kill(worker, signal.SIGKILL)
             killed.add(worker)
         time.sleep(0.05)
@@ -143,7 +137,7 @@ def test_a_node_killed_in_the_middle_changes_nothing(data, alone, tmp_path):
     try:
         cluster.start(2)
         run = prepare(data, tmp_path / "out", "ray", RAY_ADDRESS=cluster.address)
-        while run.poll() is None and len(ray_workers()) < 2:
+        while run.poll() is None and len(workers_at_work()) < 2:
             time.sleep(0.02)
         assert run.poll() is None
         cluster.kill_node(1)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from turnmill.conversation import Checked, Conversation, Message, recorded_json
-from turnmill.files.canonical import COLUMNS, readmit, schema, to_table
+from turnmill.files.canonical import COLUMNS, readmit, schema, text_sizes, to_table
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 json_values = st.recursive(
@@ -109,3 +109,14 @@ def test_a_recorded_boolean_counts_as_derived() -> None:
 def test_annotations_keep_their_json(value: object) -> None:
     row = Conversation((Message("user", "hi", recorded=0),), meta={"kept": value})
     assert readmit(to_table([Checked(row)], ["kept", "other"]))[0].meta == {"kept": value}
+
+
+@given(st.lists(rows, min_size=1, max_size=4))
+@settings(max_examples=30)
+def test_sizes_are_the_bytes_of_texts_and_template_arguments(conversations: list[Conversation]) -> None:
+    table = to_table([Checked(row) for row in conversations])
+    expected = [
+        sum(len(message.text.encode()) for message in row.messages) + len(stored.encode())
+        for row, stored in zip(conversations, table.column("chat_template_kwargs").to_pylist(), strict=True)
+    ]
+    assert text_sizes(pa.concat_tables([table, table])) == expected * 2

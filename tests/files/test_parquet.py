@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from turnmill.errors import UsageError
+from turnmill.files.parquet import text_bytes
 from turnmill.files.plan import plan
 from turnmill.files.read import records
 from turnmill.options import Read
@@ -111,3 +113,26 @@ def test_a_damaged_row_group_is_one_fatal_fault(tmp_path: Path) -> None:
     found = [record for shard in planned.shards for record in records(shard, Read())]
     assert [record.row for record in found] == list(range(21))
     assert (found[-1].fault.code, found[-1].fatal) == ("damaged-file", True)
+
+
+def test_sizes_are_the_bytes_of_all_texts_however_deep(tmp_path: Path) -> None:
+    rows = [
+        {"messages": [{"role": "user", "content": "né"}, {"role": "a", "content": None}], "id": 7, "note": "x"},
+        {"messages": [], "id": 8, "note": None},
+        {"messages": None, "id": 9, "note": "y" * 40},
+        {"messages": [{"role": "u", "content": "z" * n} for n in range(30)], "id": 10, "note": ""},
+    ]
+    table = pa.Table.from_pylist(rows * 3)
+    table = table.set_column(2, "note", table.column("note").dictionary_encode())
+    (tmp_path / "a.parquet").write_bytes(stored(table, row_group_size=5))
+    sizes = [
+        size for shard in plan("mine", [str(tmp_path)], Read(), shard_bytes=1).shards for size in text_bytes(shard)
+    ]
+    assert sizes == [4 + 3 + 1 + 1, 0, 40, 30 + sum(range(30))] * 3
+
+
+def test_sizes_of_a_damaged_file_are_an_error_that_names_it(tmp_path: Path) -> None:
+    content = stored(pa.table({"text": [f"{n} text" for n in range(5000)]}))
+    (tmp_path / "a.parquet").write_bytes(content[:60] + bytes(400) + content[460:])
+    with pytest.raises(UsageError, match=r"a\.parquet is damaged"):
+        text_bytes(plan("mine", [str(tmp_path)], Read()).shards[0])

@@ -4,6 +4,8 @@ from collections import Counter
 from itertools import chain, pairwise
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 from turnmill.errors import StaleError, UsageError
 from turnmill.files.plan import plan
-from turnmill.files.read import records
+from turnmill.files.read import picked, records
 from turnmill.files.record import KEPT_OF_TOO_LARGE, Record
 from turnmill.options import Read
 
@@ -178,3 +180,19 @@ def test_rows_count_on_over_files_and_sources(tmp_path: Path) -> None:
     rows = [(r.source_file, r.row) for shard in planned.shards for r in records(shard, Read(), Counter())]
     assert rows == [("a.jsonl", 10), ("a.jsonl", 11), ("a.jsonl", 12), ("b.json", 13), ("b.json", 14)]
     assert [text.split()[0] for text in planned.inputs] == ["mine/a.jsonl", "mine/b.json"]
+
+
+@pytest.mark.parametrize("places", [[0], [1, 4], [0, 1, 2, 3, 4], []])
+@pytest.mark.parametrize("shard_bytes", [1, 1 << 30])
+def test_picked_records_are_those_of_a_whole_reading(tmp_path: Path, places: list[int], shard_bytes: int) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join([A, b"{", B, A, b"\xff", B]))
+    pq.write_table(pa.table({"n": range(6)}), tmp_path / "b.parquet", row_group_size=2)
+    for shard in plan("mine", [str(tmp_path)], Read(), first_row=3, shard_bytes=shard_bytes).shards:
+        own = [place for place in places if place < shard.rows]
+        whole = list(records(shard, Read()))
+        found = list(picked(shard, Read(), own))
+        shown = [(one.row, one.source_line, one.raw, one.value, one.fault and one.fault.code) for one in found]
+        assert shown == [
+            (one.row, one.source_line, one.raw, one.value, one.fault and one.fault.code)
+            for one in (whole[place] for place in own)
+        ]

@@ -25,7 +25,7 @@ def command(call: Invocation, packs_per_step: int) -> None:
     if len(paths) == 1 and is_prepared(paths[0]):
         found = of_folder(paths[0], packs_per_step)
     else:
-        run = plan_of(call.config)
+        run = plan_of(call.config, is_hashed=False)
         with progress("estimate", None, "rows") as advance:
             found = of_data(run, packs_per_step, advance)
     if call.json:
@@ -46,7 +46,7 @@ def _say(found: Any) -> None:
     if rows:
         headings = ["source", "rows", "duplicates", "looked at", "examples", "tokens", "trained", "passes"]
         write_table(headings, rows)
-    how = "counted" if found["exact"] else f"± {found['error']:.2%} of the tokens (one standard deviation)"
+    how = "counted" if found["exact"] else f"± {found['error']:.2%} of the tokens (two standard deviations)"
     write(
         f"an epoch: {_number(found['examples'])} examples, {_number(found['tokens'])} tokens, "
         f"{_number(found['trained_tokens'])} of them trained; {found['packs']:,} packs {found['fill']:.1%} full, "

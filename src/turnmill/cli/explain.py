@@ -24,7 +24,8 @@ def command(call: Invocation, html: Path | None) -> None:
     DATA is raw data (with --model, or --template for text alone) or what `prepare` published. ROW is a row's number,
     counted from 0 over all the data, its id, or `all`.
     """
-    from turnmill.verbs.explain import Selection, explain, prepared_folder
+    from turnmill.verbs.explain import Selection, explain
+    from turnmill.verbs.recipes import prepared_folder
 
     selection = Selection(call.trailing[0])
     config = call.config.model_copy(update={"sources": call.sources})

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnmill.cli.output import next_step, write, write_json, write_table
-from turnmill.cli.steps import CACHE, JSON, tell
+from turnmill.cli.steps import CACHE, JSON, TEMPLATE, tell, wording_of
 from turnmill.errors import StaleError, quote, shell_word
 from turnmill.steps.store import place_of
 
 if TYPE_CHECKING:
-    from turnmill.verbs.render import Wording
     from turnmill.verbs.sources import Shown, Verified
 
 NAME = click.argument("name", metavar="NAME|FILE.py:FUNCTION")
 LIMIT = click.option("--limit", type=click.IntRange(1), metavar="N", help="N records, of the first file alone.")
-TEMPLATE = click.option("--template", metavar="FILE|NAME", default="chatml", show_default=True, help="Words the chats.")
 WORKERS = click.option("--workers", type=click.IntRange(1), help="Shards at once; default: cores.")
 
 
@@ -92,7 +90,7 @@ def run(  # an option each
     from turnmill.verbs.source_steps import Limits, nodes_of
 
     place, store = place_of(cache, steps.default_cache())
-    nodes = nodes_of(name, _wording(template), Limits(limit))
+    nodes = nodes_of(name, wording_of(template), Limits(limit))
     outcomes = run_graph(
         [nodes.normalized],
         place,
@@ -118,13 +116,6 @@ def _rows(folder: Path) -> str:
     return f"{result['rows']:,}"
 
 
-def _wording(template: str) -> Wording:
-    from turnmill.options import Model, Render
-    from turnmill.verbs.render import Wording
-
-    return Wording(Model(template=template), Render(), {})
-
-
 @command.command()
 @NAME
 @CACHE
@@ -141,7 +132,7 @@ def verify(name: str, cache: str | None, limit: int | None, template: str, rows:
     from turnmill.verbs import sources, steps
     from turnmill.verbs.source_steps import Limits, nodes_of
 
-    nodes = nodes_of(name, _wording(template), Limits(limit))
+    nodes = nodes_of(name, wording_of(template), Limits(limit))
     place, store = place_of(cache, steps.default_cache())
     found = sources.verify(name, nodes, place, rows, Engine(store=store))
     if as_json:

@@ -13,11 +13,13 @@ from turnmill.steps.store import Place, place_of
 
 if TYPE_CHECKING:
     from turnmill.steps.graph import Outcome
+    from turnmill.verbs.render import Wording
 
 TARGETS = click.argument("targets", metavar="SOURCE[/STAGE]|FILE.py:FUNCTION...", nargs=-1)
 CACHE = click.option(
     "--cache", metavar="DIR|URL", help="Where finished steps lie, a folder or a store; default in ~/.cache."
 )
+TEMPLATE = click.option("--template", metavar="FILE|NAME", default="chatml", show_default=True, help="Words the chats.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 
 
@@ -29,13 +31,14 @@ def command() -> None:
 @click.command("list")
 @TARGETS
 @CACHE
+@TEMPLATE
 @JSON
-def list_command(targets: tuple[str, ...], cache: str | None, as_json: bool) -> None:
+def list_command(targets: tuple[str, ...], cache: str | None, template: str, as_json: bool) -> None:
     """Every step of the targets, what is needed first; without a target, of all sources."""
     from turnmill.verbs import steps
 
     named = targets or tuple(steps.all_names())
-    found = steps.listed(steps.nodes_named(named), place_of(cache, steps.default_cache()))
+    found = steps.listed(steps.nodes_named(named, wording_of(template)), place_of(cache, steps.default_cache()))
     if as_json:
         write_json(found)
         return
@@ -47,12 +50,15 @@ def list_command(targets: tuple[str, ...], cache: str | None, as_json: bool) -> 
 @click.command()
 @click.argument("target", metavar="SOURCE/STAGE|FOLDER")
 @CACHE
+@TEMPLATE
 @JSON
-def show(target: str, cache: str | None, as_json: bool) -> None:
+def show(target: str, cache: str | None, template: str, as_json: bool) -> None:
     """The record of a finished step: recipe, inputs, counts, what it made, and with which versions."""
     from turnmill.verbs import steps
 
-    found: dict[str, Any] = steps.record(steps.folder_of(target, place_of(cache, steps.default_cache())))
+    found: dict[str, Any] = steps.record(
+        steps.folder_of(target, place_of(cache, steps.default_cache()), wording_of(template))
+    )
     if as_json:
         write_json(found)
         return
@@ -72,14 +78,16 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, Any]]:
 @click.command()
 @TARGETS
 @CACHE
+@TEMPLATE
 @click.option("--max-concurrent", type=click.IntRange(1), default=2, show_default=True, help="Steps at once.")
 @click.option("--workers", type=click.IntRange(1), help="Shards of a step at once; default: cores.")
 @click.option("--executor", default="local", show_default=True, help="What runs shards (`turnmill list executors`).")
 @click.option("--dry-run", is_flag=True, help="Say what would be made, and make nothing.")
 @JSON
-def run(
+def run(  # noqa: PLR0913  # an option each
     targets: tuple[str, ...],
     cache: str | None,
+    template: str,
     max_concurrent: int,
     workers: int | None,
     executor: str,
@@ -99,7 +107,7 @@ def run(
         raise UsageError("no step named; expected a source, SOURCE/STAGE or FILE.py:FUNCTION", next_step=LIST)
     place, store = place_of(cache, steps.default_cache())
     outcomes = run_graph(
-        steps.nodes_named(targets),
+        steps.nodes_named(targets, wording_of(template)),
         place,
         engine=steps.engine_of(executor, workers, store),
         max_concurrent=max_concurrent,
@@ -111,6 +119,14 @@ def run(
     check_outcomes(outcomes)
     if not as_json:
         next_step(f"turnmill steps show {shell_word(outcomes[-1].node.folder(place))}" if not dry_run else LIST)
+
+
+def wording_of(template: str) -> Wording:
+    """What chats are rendered with: a template alone."""
+    from turnmill.options import Model, Render
+    from turnmill.verbs.render import Wording
+
+    return Wording(Model(template=template), Render(), {})
 
 
 LIST = "turnmill steps list"
@@ -131,13 +147,14 @@ def tell(outcome: Outcome) -> None:
 @click.command()
 @TARGETS
 @CACHE
-def graph(targets: tuple[str, ...], cache: str | None) -> None:
+@TEMPLATE
+def graph(targets: tuple[str, ...], cache: str | None, template: str) -> None:
     """The targets' graph as a Mermaid flowchart, for a page or `mmdc`."""
     from turnmill.steps.graph import mermaid
     from turnmill.verbs import steps
 
     place, store = place_of(cache, steps.default_cache())
-    nodes = steps.nodes_named(targets or tuple(steps.all_names()))
+    nodes = steps.nodes_named(targets or tuple(steps.all_names()), wording_of(template))
     write(mermaid(nodes, lambda node: "built" if node.is_built(place, store) else ""))
 
 

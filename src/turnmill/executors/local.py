@@ -9,11 +9,14 @@ import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from turnmill.errors import UsageError
 from turnmill.executors import executor
 from turnmill.executors.inline import inline
+
+_starting = threading.Lock()
 
 
 @executor("local")
@@ -27,16 +30,19 @@ def local(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) ->
     if workers <= 1:
         yield from inline(function, tasks, 1)
         return
-    before = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _prepare_worker)
+    children: set[BaseProcess] = set()
     try:
-        futures = [pool.submit(function, task) for task in tasks]
+        with _starting:  # the first task starts all workers; another run of this process may start its own
+            before = set(multiprocessing.active_children())
+            futures = [pool.submit(function, task) for task in tasks]
+            children = set(multiprocessing.active_children()) - before
         for future in futures:
             yield future.result()
     except BrokenProcessPool as problem:
         raise _worker_died(workers) from problem
     except (KeyboardInterrupt, SystemExit, GeneratorExit):  # do not wait for tasks that have begun
-        for child in set(multiprocessing.active_children()) - before:
+        for child in children:
             child.terminate()
         raise
     finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import socket
+import threading
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from functools import partial
@@ -140,8 +141,16 @@ def _connected(workers: int) -> Any:
         raise UsageError(
             "the executor `ray` needs ray, which is not installed", next_step="pip install 'turnmill[ray]'"
         ) from None
-    if ray.is_initialized():
-        return ray
+    with _connecting:  # several steps of a graph may ask at once
+        if not ray.is_initialized():
+            _connect(ray, workers)
+    return ray
+
+
+_connecting = threading.Lock()
+
+
+def _connect(ray: Any, workers: int) -> None:
     address = os.environ.get(ADDRESS_VARIABLE)
     if address:
         _require_answer(address)
@@ -154,7 +163,6 @@ def _connected(workers: int) -> Any:
             raise _no_answer(address, problem) from problem
         ray.init(num_cpus=workers, include_dashboard=False, **quiet)
     atexit.register(ray.shutdown)
-    return ray
 
 
 def _require_answer(address: str) -> None:

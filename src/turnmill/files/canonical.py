@@ -169,6 +169,22 @@ def stored_messages(column: pa.ChunkedArray | pa.Array) -> Iterator[list[tuple[A
             start += length
 
 
+def text_sizes(table: pa.Table) -> list[int]:
+    """Bytes of each row's texts, those of all its messages, and of its template arguments."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    sizes: list[int] = []
+    for batch in table.to_batches():
+        messages = batch.column("messages")
+        texts = messages.flatten().field("content").flatten().field("text")
+        bytes_before = pa.array([0, *accumulate(pc.binary_length(texts).to_pylist())], pa.int64())
+        borders = pa.array([0, *accumulate(messages.value_lengths().to_pylist())], pa.int64())
+        of_messages = pc.pairwise_diff(bytes_before.take(borders))[1:]
+        sizes += pc.add(of_messages, pc.binary_length(batch.column("chat_template_kwargs"))).to_pylist()
+    return sizes
+
+
 def from_row(row: dict[str, Any]) -> Checked:
     """One row of the canonical table as a checked conversation."""
     stored = row["messages"]

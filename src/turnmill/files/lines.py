@@ -27,12 +27,15 @@ def split_lines(chunks: Iterable[bytes], *, limit: int, line: int = 1, offset: i
                 continue
             *whole, rest = chunk.split(b"\n")
             for part in whole:
-                begun.grow(part)
-                if (piece := begun.piece(line, offset)) is not None:
+                if begun.length or len(part) > limit:
+                    begun.grow(part)
+                    piece, length, begun = begun.piece(line, offset), begun.length, _Begun(limit)
+                else:
+                    piece, length = _whole(part, line, offset), len(part)
+                if piece is not None:
                     yield piece
                 line += 1
-                offset += begun.length + 1
-                begun = _Begun(limit)
+                offset += length + 1
             begun.grow(rest)
     except BrokenStream as broken:
         yield Piece(line, offset, begun.kept(), broken.fault, fatal=True)
@@ -70,4 +73,9 @@ class _Begun:
         raw = self.kept()
         if self.length > self.limit:
             return Piece(line, offset, raw, too_large(self.limit))
-        return Piece(line, offset, raw.removesuffix(b"\r")) if raw.strip(_BLANK) else None
+        return _whole(raw, line, offset)
+
+
+def _whole(raw: bytes, line: int, offset: int) -> Piece | None:
+    """A line as a record, None if it holds nothing but white space."""
+    return Piece(line, offset, raw.removesuffix(b"\r")) if raw.strip(_BLANK) else None

@@ -6,8 +6,9 @@ import datetime
 import decimal
 import math
 import tempfile
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -21,8 +22,10 @@ from turnmill.files.storage import look_at, open_binary
 from turnmill.files.stores import is_url
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
+    from numpy.typing import NDArray
 
 BATCH_ROWS = 1000
 _BUFFER_BYTES = 1 << 20
@@ -74,24 +77,85 @@ def _seekable(stored: BinaryIO, compression: Compression, path: str) -> Iterator
         yield spool
 
 
-def parquet_rows(shard: Shard, limit: int, counts: Counter[str]) -> Iterator[ParquetRow]:
+def parquet_rows(
+    shard: Shard, limit: int, counts: Counter[str], places: Sequence[int] | None = None
+) -> Iterator[ParquetRow]:
     """The rows of the shard's row groups, in order.
 
     Args:
         shard: a shard of layout `parquet`.
         limit: bytes of JSON text of the largest row.
         counts: takes `read/null-keys-dropped` and `read/values-as-text`.
+        places: of the rows in the shard, rising, where not all are wanted.
     """
     import pyarrow as pa
+
+    first = 0
 
     with opened(shard.path, shard.compression) as parquet:
         try:
             for group in range(shard.start, shard.end):
                 for batch in parquet.iter_batches(BATCH_ROWS, row_groups=[group], use_threads=False):
-                    yield from (_row(values, limit, counts) for values in _values(batch))
+                    wanted = batch if places is None else batch.take(_inside(places, first, batch.num_rows))
+                    first += batch.num_rows
+                    yield from (_row(values, limit, counts) for values in _values(wanted))
         except (pa.ArrowException, OSError) as problem:
             fault = Rejected("damaged-file", f"the Parquet file is damaged: {_first_line(problem)}")
             yield ParquetRow(b"", None, fault, fatal=True)
+
+
+def text_bytes(shard: Shard) -> list[int]:
+    """Bytes of the texts in each row of the shard's row groups, however deep they lie; nothing becomes an object.
+
+    Raises:
+        UsageError: the file is damaged.
+    """
+    import pyarrow as pa
+
+    sizes: list[int] = []
+    with opened(shard.path, shard.compression) as parquet:
+        try:
+            for group in range(shard.start, shard.end):
+                for batch in parquet.iter_batches(BATCH_ROWS, row_groups=[group], use_threads=False):
+                    sizes += _text_bytes(batch.to_struct_array()).tolist()
+        except (pa.ArrowException, OSError) as problem:
+            what = f"{shard.path} is damaged: {_first_line(problem)}"
+            raise UsageError(what, next_step=look_at(shard.path)) from problem
+    return sizes
+
+
+def _text_bytes(column: pa.Array) -> NDArray[np.int64]:
+    """(rows,) bytes of the texts in each value; 0 for a number."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _text_bytes(column.dictionary_decode())
+    if pa.types.is_struct(kind):
+        sizes = np.zeros(len(column), np.int64)
+        for field in column.flatten():
+            sizes += _text_bytes(field)
+        return sizes
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+        before: NDArray[np.int64] = np.concatenate([[0], np.cumsum(_text_bytes(column.flatten()))])
+        ends = np.cumsum(lengths, dtype=np.int64)
+        sizes = before[ends]
+        sizes -= before[ends - lengths]
+        return sizes
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return np.asarray(pc.fill_null(pc.binary_length(column), 0).to_numpy(), dtype=np.int64)
+    return np.zeros(len(column), np.int64)
+
+
+def _inside(places: Sequence[int], first: int, rows: int) -> pa.Array:
+    """Those of the rising places that lie in a batch, counted from its first row."""
+    import pyarrow as pa
+
+    own = places[bisect_left(places, first) : bisect_left(places, first + rows)]
+    return pa.array([place - first for place in own], pa.int64())
 
 
 def _values(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | Rejected]:

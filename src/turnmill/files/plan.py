@@ -34,7 +34,7 @@ SessionOf = Callable[[Callable[[], list[dict[str, Json]]]], str | None]
 _PLAIN_TEXT = re.compile(r"\.txt(\.(gz|gzip|zst|zstd))?$", re.IGNORECASE)
 
 
-def plan(
+def plan(  # noqa: PLR0913  # one keyword for each thing that may differ
     source: str,
     data: Sequence[str],
     options: Read,
@@ -43,6 +43,7 @@ def plan(
     shard_bytes: int = SHARD_BYTES,
     plain_text: bool = False,
     session_of: SessionOf | None = None,
+    is_hashed: bool = True,
 ) -> SourcePlan:
     """The source's files and shards; reads every file once, and the beginning of one that may be a session once more.
 
@@ -55,6 +56,7 @@ def plan(
         plain_text: a file whose name says that it is text (`is_plain_text`) is lines, whatever it begins with.
         session_of: the session dialect of a JSON file that begins with these records, nothing where each record is a
             row; None asks of no file.
+        is_hashed: False leaves the hashes of most files empty: for what is looked at and left.
 
     Raises:
         UsageError: nothing found, or a file is unreadable, empty, or of a kind that is not read.
@@ -68,10 +70,11 @@ def plan(
         shard_bytes=shard_bytes,
         plain_text=plain_text,
         session_of=session_of,
+        is_hashed=is_hashed,
     )
 
 
-def plan_files(
+def plan_files(  # noqa: PLR0913  # as `plan`
     source: str,
     named: Iterable[tuple[str, str]],
     options: Read,
@@ -80,6 +83,7 @@ def plan_files(
     shard_bytes: int = SHARD_BYTES,
     plain_text: bool = False,
     session_of: SessionOf | None = None,
+    is_hashed: bool = True,
 ) -> SourcePlan:
     """The shards of files that are known: path and name of each; else as `plan`."""
     files: list[SourceFile] = []
@@ -89,12 +93,12 @@ def plan_files(
         if plain_text and is_plain_text(name):
             whole = msgspec.structs.replace(whole, layout="lines")
         if whole.layout == "parquet":
-            sha256, cut = sha256_of(path), list(_row_groups(whole, shard_bytes))
+            sha256, cut = sha256_of(path) if is_hashed else "", list(_row_groups(whole, shard_bytes))
         elif session_of is not None and (session := session_of(partial(first_records, whole, options))):
             whole = msgspec.structs.replace(whole, session=session)
             sha256, cut = _session(whole, options.max_record_bytes)
         else:
-            sha256, cut = _ranges(whole, options.max_record_bytes, shard_bytes)
+            sha256, cut = _ranges(whole, options.max_record_bytes, shard_bytes, is_hashed=is_hashed)
         rows = sum(shard.rows for shard in cut)
         if state_of(path) != FileState(whole.file_bytes, whole.file_version):
             raise StaleError(f"{path} changed while it was read; expected a file at rest", next_step=look_at(path))
@@ -155,13 +159,13 @@ def _whole_file(source: str, path: str, name: str, first_row: int) -> Shard:
     return Shard(source, path, name, layout, compression, stored, version, "", start, stored, 1, first_row, 0)
 
 
-def _ranges(whole: Shard, limit: int, shard_bytes: int) -> tuple[str, list[Shard]]:
+def _ranges(whole: Shard, limit: int, shard_bytes: int, *, is_hashed: bool) -> tuple[str, list[Shard]]:
     """sha256 of a JSON text file, and its shards: byte ranges that begin at lines, or the whole file."""
     splittable = whole.layout == "lines" and whole.compression == "none"
     done: list[Shard] = []
     current, rows = whole, 0
     with open_binary(whole.path) as file:
-        hashing = cast(BinaryIO, Hashing(file))
+        hashing = cast(BinaryIO, Hashing(file)) if is_hashed else file
         hashing.read(whole.start)
         for piece in pieces(hashing, whole, limit):
             if splittable and rows and piece.offset - current.start >= shard_bytes:
@@ -170,7 +174,7 @@ def _ranges(whole: Shard, limit: int, shard_bytes: int) -> tuple[str, list[Shard
                 current = msgspec.structs.replace(whole, start=piece.offset, first_line=piece.line, first_row=first_row)
                 rows = 0
             rows += 1
-        sha256 = cast(Hashing, hashing).hexdigest()
+        sha256 = cast(Hashing, hashing).hexdigest() if is_hashed else ""
     return sha256, [*done, msgspec.structs.replace(current, rows=rows)] if rows else done
 
 

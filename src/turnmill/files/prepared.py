@@ -85,9 +85,13 @@ class PreparedData:
         listed = (entry["path"] for entry in self.manifest["files"])
         return [self.folder / path for path in sorted(listed) if path.startswith(prefix)]
 
+    def conversation_files(self, side: Side = "train") -> list[Path]:
+        """The canonical Parquet files of the rows behind the examples, in order."""
+        return self._files("conversations", side)
+
     def conversations(self, side: Side = "train") -> Iterator[Checked]:
         """The rows behind the examples, in the order they were read."""
-        for path in self._files("conversations", side):
+        for path in self.conversation_files(side):
             for batch in batches(path):
                 yield from readmit(batch)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from turnmill.errors import Rejected, StaleError
 from turnmill.files.decode import decode
 from turnmill.files.json_text import pieces
-from turnmill.files.parquet import parquet_rows
+from turnmill.files.parquet import ParquetRow, parquet_rows
 from turnmill.files.record import Piece, Record, Shard
 from turnmill.files.sessions import gathered
 from turnmill.files.storage import FileState, look_at, open_binary, sha256_of, state_of
@@ -44,6 +44,39 @@ def _found(shard: Shard, options: Read, counts: Counter[str]) -> Iterator[Record
     return _json_records(shard, options)
 
 
+def picked(shard: Shard, options: Read, places: Sequence[int]) -> Iterator[Record]:
+    """The shard's records at some places, which are decoded alone.
+
+    Args:
+        shard: a stretch of a file, from `plan`.
+        options: what makes a record too large.
+        places: 0-based, rising.
+
+    Raises:
+        StaleError: the file is not as it was when the shard was planned.
+        UsageError: the file cannot be read.
+    """
+    _unchanged(shard, FileState(shard.file_bytes, shard.file_version))
+    if shard.layout == "parquet":
+        found = parquet_rows(shard, options.max_record_bytes, Counter(), places)
+        yield from (_parquet_record(shard, place, row) for place, row in zip(places, found, strict=False))
+        return
+    wanted = set(places)
+    if shard.session:
+        yield from (record for place, record in enumerate(records(shard, options)) if place in wanted)
+        return
+    for place, piece in enumerate(undecoded(shard, options)):
+        if place in wanted:
+            yield record_of(shard, shard.first_row + place, piece)
+
+
+def undecoded(shard: Shard, options: Read) -> Iterator[Piece]:
+    """The records of a shard of JSON text, which is no session, as they lie there, as many as it says."""
+    with open_binary(shard.path) as file:
+        file.seek(shard.start)
+        yield from islice(pieces(file, shard, options.max_record_bytes), shard.rows)
+
+
 def _unchanged(shard: Shard, before: FileState) -> FileState:
     """The file's state now, when its bytes are those that were planned: a file that was only touched is read again.
 
@@ -59,10 +92,8 @@ def _unchanged(shard: Shard, before: FileState) -> FileState:
 
 
 def _json_records(shard: Shard, options: Read) -> Iterator[Record]:
-    with open_binary(shard.path) as file:
-        file.seek(shard.start)
-        for row, piece in enumerate(pieces(file, shard, options.max_record_bytes), shard.first_row):
-            yield record_of(shard, row, piece)
+    for row, piece in enumerate(undecoded(shard, options), shard.first_row):
+        yield record_of(shard, row, piece)
 
 
 def record_of(shard: Shard, row: int, piece: Piece) -> Record:
@@ -85,6 +116,10 @@ def _session_records(shard: Shard, options: Read, counts: Counter[str]) -> Itera
 
 
 def _parquet_records(shard: Shard, options: Read, counts: Counter[str]) -> Iterator[Record]:
-    for number, found in enumerate(parquet_rows(shard, options.max_record_bytes, counts)):
-        line, row = shard.first_line + number, shard.first_row + number
-        yield Record(shard.source, shard.name, line, row, found.raw, found.value, found.fault, found.fatal)
+    for place, found in enumerate(parquet_rows(shard, options.max_record_bytes, counts)):
+        yield _parquet_record(shard, place, found)
+
+
+def _parquet_record(shard: Shard, place: int, found: ParquetRow) -> Record:
+    line, row = shard.first_line + place, shard.first_row + place
+    return Record(shard.source, shard.name, line, row, found.raw, found.value, found.fault, found.fatal)

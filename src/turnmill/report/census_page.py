@@ -10,6 +10,7 @@ from turnmill.report.census import Unit
 from turnmill.report.census_text import code_rows, count_rows, history_table, length_table, row_table, token_table
 from turnmill.report.lengths import WHOLE_SHARE, histogram
 from turnmill.report.page import KIND_COLOURS, bar, legend, page, section, table
+from turnmill.report.selection_page import selection_section
 
 TOO_LONG = ("too-long", "first-turn-too-long", "far-too-long")
 """Codes of rows that no example was made of for their length."""
@@ -32,6 +33,7 @@ def _sections(census: Mapping[str, Any]) -> Iterator[str]:
     yield section("Rows", table(*row_table(census)), "Each row is counted in exactly one column after read.")
     codes = table(["source", "rows", "code", "what it means"], code_rows(census))
     yield section("Why rows left", (codes or "<p>None did.</p>") + _left(census))
+    yield from selection_section(census.get("selection"))
     tokens = table(*token_table(census, unit)) + _bars(census, unit)
     yield section(f"{unit.capitalize()} of the training examples", tokens, "By who wrote them.")
     note = f"So many percent of the examples have at most so many {unit}."

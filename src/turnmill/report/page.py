@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 NAME_CHARACTERS = 40
 """A column of single words of at most so many characters is one of names."""
+NUMBER = re.compile(r"[0-9][0-9,]*(\.[0-9]+)?( \([0-9]+ ?%\))?")
+"""With its share behind it, where it has one."""
 SENTENCE = ' class="sentence"'
 
 STYLE = """
@@ -88,26 +91,24 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _class(column: Sequence[str]) -> str:
     """Numbers stand to the right, names and codes on one line, sentences wide enough to be read on a narrow screen."""
-    if all(text.replace(",", "").isdigit() for text in column):
+    if all(NUMBER.fullmatch(text) for text in column):
         return ' class="number"'
     longest = max(len(text) for text in column)
     return ' class="name"' if longest <= NAME_CHARACTERS and not any(" " in text for text in column) else SENTENCE
 
 
-def bar(parts: Mapping[str, int]) -> str:
+def bar(parts: Mapping[str, int], colours: Mapping[str, str] = KIND_COLOURS) -> str:
     """A bar of kinds, each as wide as its share."""
     total = sum(parts.values()) or 1
     spans = [
-        f'<span style="width:{100 * count / total:.2f}%;background:{KIND_COLOURS.get(kind, "#888")}" '
+        f'<span style="width:{100 * count / total:.2f}%;background:{colours.get(kind, "#888")}" '
         f'title="{escape(kind)} {count:,}"></span>'
         for kind, count in parts.items()
     ]
     return f'<div class="bar">{"".join(spans)}</div>'
 
 
-def legend(kinds: Iterable[str]) -> str:
+def legend(kinds: Iterable[str], colours: Mapping[str, str] = KIND_COLOURS) -> str:
     """The colours of kinds."""
-    keys = [
-        f'<span class="key" style="background:{KIND_COLOURS.get(kind, "#888")}"></span>{escape(kind)}' for kind in kinds
-    ]
+    keys = [f'<span class="key" style="background:{colours.get(kind, "#888")}"></span>{escape(kind)}' for kind in kinds]
     return f'<p class="note">{"".join(keys)}</p>'

@@ -1,4 +1,4 @@
-"""Prepared data as a torch `IterableDataset`, and the loader that keeps its order and its place."""
+"""A stream as a torch `IterableDataset`, and the loader that keeps its order and its place."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
 from turnmill.errors import UsageError
 from turnmill.stream.collate import Batch, collate_packed
+from turnmill.stream.epoch_stream import EpochStream, account_of
 from turnmill.stream.items import Item
-from turnmill.stream.prepared_stream import PreparedStream
 
 
 class TorchStream(IterableDataset[list[Item]]):
@@ -20,7 +20,7 @@ class TorchStream(IterableDataset[list[Item]]):
         stream: one rank's; not copied.
     """
 
-    def __init__(self, stream: PreparedStream) -> None:
+    def __init__(self, stream: EpochStream) -> None:
         self.stream = stream
 
     def __iter__(self) -> Iterator[list[Item]]:
@@ -47,7 +47,7 @@ class Loader:
 
     def __init__(
         self,
-        stream: PreparedStream,
+        stream: EpochStream,
         collate: Callable[[list[Item]], Batch] = collate_packed,
         workers: int = 0,
         **options: Any,
@@ -56,7 +56,7 @@ class Loader:
             raise UsageError("workers that outlive an epoch would repeat it: expected persistent_workers=False")
         self.stream = stream
         self._loader = DataLoader(
-            TorchStream(stream), batch_size=None, collate_fn=collate, num_workers=workers, **options
+            TorchStream(stream), batch_size=None, collate_fn=_Accounted(collate), num_workers=workers, **options
         )
 
     def __len__(self) -> int:
@@ -66,11 +66,12 @@ class Loader:
     def __iter__(self) -> Iterator[Batch]:
         """What is left of the epoch."""
         step = self.stream.step
-        for batch in self._loader:
+        for account, batch in self._loader:
             step += 1
             self.stream.step = step  # workers count in copies of their own, or ahead of what was taken
+            self.stream.note(account)
             yield batch
-        self.stream.set_epoch(self.stream.epoch + 1)
+        self.stream.end_epoch()
 
     def state_dict(self) -> dict[str, Any]:
         """Where the loader stands, by what it gave: what workers made ahead is made again."""
@@ -83,3 +84,13 @@ class Loader:
             StaleError: it stood in other data, or cut them into other batches.
         """
         self.stream.load_state_dict(state)
+
+
+class _Accounted:
+    """A collator that gives what a batch says of its making beside the tensors; a worker is sent it whole."""
+
+    def __init__(self, collate: Callable[[list[Item]], Batch]) -> None:
+        self._collate = collate
+
+    def __call__(self, items: list[Item]) -> tuple[Any, Batch]:
+        return account_of(items), self._collate(items)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -20,6 +22,7 @@ from turnmill.rendered import Kind, Loss
 from turnmill.report.census import SAMPLES_PER_SOURCE, SourceCensus, Unit, census
 from turnmill.tokens.loss import Policy
 from turnmill.verbs.check import outcomes, tasks_of
+from turnmill.verbs.decontaminate import Comparison, counts_of, index_of, open_evaluation
 from turnmill.verbs.filter import settled, verdict
 from turnmill.verbs.read import OpenSource
 from turnmill.verbs.tokenize import BATCH, Line, Made, Recipe, max_tokens_of, recipe_of, renderer_of, sample_of
@@ -81,15 +84,16 @@ def of_folder(folder: Path) -> dict[str, Any]:
 
 
 def not_counted(config: Config) -> list[str]:
-    """The ways of losing rows that only `prepare` knows: they ask for all rows at once, or for other data."""
-    left = ["near-duplicates"] if "near" in config.dedup.by else []
-    return left + (["contaminated rows"] if config.decontaminate.against else [])
+    """The ways of losing rows that only `prepare` knows: they ask for all rows at once."""
+    return ["near-duplicates"] if "near" in config.dedup.by else []
 
 
 def of_data(
     opened: Sequence[OpenSource], config: Config, advance: Callable[[int], None] | None = None
 ) -> dict[str, Any]:
-    """The census of raw data: read, checked, filtered, deduplicated and made into examples; nothing is held out.
+    """The census of raw data: read, checked, filtered, deduplicated, decontaminated and made into examples.
+
+    Nothing is held out.
 
     It never stops on a health limit. Memory grows with the ids and lengths of rows, never with their text.
 
@@ -99,10 +103,23 @@ def of_data(
         advance: told how many rows were read.
 
     Raises:
-        UsageError: no such model, or a template that cannot be used.
+        UsageError: no such model, a template that cannot be used, or evaluation data that cannot be read.
     """
-    counting = Counting(config, advance or (lambda _: None))
-    return census([counting.source(source) for source in opened], unit=counting.unit)
+    with comparing(config) as compare:
+        counting = Counting(config, advance or (lambda _: None), compare)
+        return census([counting.source(source) for source in opened], unit=counting.unit)
+
+
+@contextmanager
+def comparing(config: Config) -> Iterator[Comparison | None]:
+    """What compares rows with the evaluation data, None where none are named."""
+    evaluation = open_evaluation(config.decontaminate, config.read)
+    if evaluation is None:
+        yield None
+        return
+    with tempfile.TemporaryDirectory(prefix="turnmill-") as folder:
+        index_of(evaluation, config.decontaminate, config.read, Path(folder))
+        yield Comparison(Path(folder), config.decontaminate.ngram)
 
 
 class TokenEngine:
@@ -187,8 +204,8 @@ def _joined(pieces: Iterable[tuple[str, bool]]) -> list[str]:
 class Counting:
     """One census in the making: the sources in order, and the ids that were met so far."""
 
-    def __init__(self, config: Config, advance: Callable[[int], None]) -> None:
-        self._config, self._advance = config, advance
+    def __init__(self, config: Config, advance: Callable[[int], None], compare: Comparison | None) -> None:
+        self._config, self._advance, self._compare = config, advance, compare
         self._seen: dict[bytes, str] = {}
         self._exchanges: set[str] = set()
         model = open_model(config.model)
@@ -203,7 +220,7 @@ class Counting:
         recipe, rows = recipe_of(self._config, opened.source, self._max_tokens), self._kept(opened, counts)
         engine = self._engine(recipe)
         while batch := list(islice(rows, BATCH)):
-            for measured in engine.run(batch, recipe):
+            for measured in engine.run(self._clean(batch, counts), recipe):
                 if isinstance(measured, Rejected):
                     _leaves(counts, "rejected", measured.code)
                 else:
@@ -232,6 +249,15 @@ class Counting:
                     _leaves(counts, *leaves)
                 elif checked is not None:
                     yield checked
+
+    def _clean(self, rows: list[Checked], counts: Counter[str]) -> list[Checked]:
+        """Those of the rows that say nothing of the evaluation data; the others are counted."""
+        if self._compare is None:
+            return rows
+        found = {one.number: one for one in self._compare([[message.text for message in row.messages] for row in rows])}
+        for number, one in found.items():
+            counts.update(counts_of(one, rows[number], one.fault(rows[number]).code))
+        return [row for number, row in enumerate(rows) if number not in found]
 
     def _leaves_later(self, row: Checked | None, options: Filter) -> tuple[str, str] | None:
         """Class and code of a checked row that a filter or dedup lets go."""

@@ -102,12 +102,17 @@ def outcomes(task: CheckTask, counts: Counter[str]) -> Iterator[Outcome]:
         task: the shard.
         counts: takes `read/<what>` and `repair/<name>`.
     """
+    checking = record_check(task, counts)
+    for record in records(task.shard, task.read, counts):
+        yield checking.outcome(record)
+
+
+def record_check(task: CheckTask, counts: Counter[str]) -> RecordCheck:
+    """What checks the records of a task's shard; `counts` as `outcomes`."""
     dialect = dialects.get(task.dialect)
     if task.adapter:
         dialect = adapted(task.adapter, task.prompts, dialect)
-    checking = RecordCheck(task.source, task.dialect, task.read, task.check, task.fractional, counts, dialect)
-    for record in records(task.shard, task.read, counts):
-        yield checking.outcome(record)
+    return RecordCheck(task.source, task.dialect, task.read, task.check, task.fractional, counts, dialect)
 
 
 class RecordCheck:

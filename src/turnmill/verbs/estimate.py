@@ -3,62 +3,95 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from turnmill.conversation import Checked, Json
-from turnmill.files.json_text import pieces
 from turnmill.files.prepared import PreparedData
-from turnmill.files.read import record_of, records
-from turnmill.files.record import Record, Shard
-from turnmill.files.storage import open_binary
 from turnmill.mix import Share, Size, shares
-from turnmill.options import Pack, Read
-from turnmill.sampling import Estimate, estimate, needed, spread
+from turnmill.options import Pack
+from turnmill.sampling import Estimate, Stratum, allocated, borders, spread, strata, together
 from turnmill.tokens.pack import plan
 from turnmill.verbs.check import RecordCheck
 from turnmill.verbs.filter import settled, verdict
+from turnmill.verbs.population import Population, population
 from turnmill.verbs.tokenize import BATCH, line_of
 
 if TYPE_CHECKING:
     from turnmill.config import Config
     from turnmill.verbs.prepare import Plan
-    from turnmill.verbs.read import OpenSource
 
 FIRST_ROWS = 400
 """Rows of each source that are looked at first."""
+STRATA = 16
+"""Of each source, about."""
+FIXED_COST_BYTES = 1000
+"""How long a row would be that takes twice as long as an empty one."""
 ROUNDS = 8
+TAKEN = 0.8
+"""Share of the rows that seem to be missing that a round looks at: by then it is known better how many are."""
 MOST = 0.25
 """Share of the rows that is looked at at most, unless every one is."""
 PACKED_EXAMPLES = 16_384
 """Lengths that are packed to tell how full packs become."""
 MEASURES = ("examples", "tokens", "trained_tokens")
-
-
-class Population(NamedTuple):
-    """One source's records that are not the same bytes as an earlier one's."""
-
-    opened: OpenSource
-    rows: int
-    """All of them."""
-    numbers: NDArray[np.int64]
-    """(distinct,) places among the source's rows, from the shortest record to the longest."""
+DEVIATIONS = 2.0
+"""Standard deviations of a stated error: 19 of 20 estimates are within it."""
 
 
 class Looked(NamedTuple):
-    """What some rows of a source gave."""
+    """What some rows of a stratum gave."""
 
     places: list[int]
-    """Of the rows, in the order of sizes of their population."""
+    """Of the rows, in the order of their population."""
     values: list[tuple[int, int, int]]
     """Of each `MEASURES`."""
     lengths: list[list[int]]
     """Tokens of each row's examples."""
+
+
+@dataclass
+class Sample:
+    """One source, and the rows of each of its strata that were looked at."""
+
+    population: Population
+    borders: list[int]
+    """(strata + 1,) places where they begin, and the end."""
+    looked: list[Looked]
+    """(strata,)"""
+    costs: list[float]
+    """(strata,) of looking at a row: a fixed part, and what it is long."""
+
+    @property
+    def rows(self) -> list[int]:
+        """(strata,) how many each has."""
+        return [end - first for first, end in pairwise(self.borders)]
+
+    @property
+    def looked_at(self) -> int:
+        """Rows of all strata that were looked at."""
+        return sum(len(one.places) for one in self.looked)
+
+    def strata(self, measure: str) -> list[Stratum]:
+        """What is known of a measure."""
+        return strata([_sorted_values(one, measure) for one in self.looked], self.rows, self.costs)
+
+    def estimate(self, measure: str) -> Estimate:
+        """The total of a measure."""
+        return together(one.estimate for one in self.strata(measure))
+
+
+def _sorted_values(looked: Looked, measure: str) -> NDArray[np.float64]:
+    order = np.argsort(np.array(looked.places, dtype=np.int64))
+    values = np.array(looked.values, dtype=np.float64).reshape(-1, len(MEASURES))
+    found: NDArray[np.float64] = values[order, MEASURES.index(measure)]
+    return found
 
 
 class Forecast(NamedTuple):
@@ -107,94 +140,70 @@ def of_data(run: Plan, steps_of: int, advance: Callable[[int], None] | None = No
     config = run.config
     tell = advance or (lambda _: None)
     seen: set[bytes] = set()
-    populations = [_population(opened, config, seen) for opened in run.sources]
-    looked = [_look(run, one, range(_first(one, config)), tell) for one in populations]
+    samples = [_sample(population(opened, config, seen), config) for opened in run.sources]
+    for one in samples:
+        _look(run, one, _first(one, config), tell)
     for _ in range(ROUNDS):
-        more = _more(populations, looked, config)
-        if not any(more):
+        more = _more(samples, config)
+        if not any(map(any, more)):
             break
-        for place, (one, count) in enumerate(zip(populations, more, strict=True)):
-            first = len(looked[place].places)
-            looked[place] = _joined(looked[place], _look(run, one, range(first, first + count), tell))
-    forecasts = [_forecast(one, found, config) for one, found in zip(populations, looked, strict=True)]
-    return _answer(forecasts, looked, run, steps_of)
+        for one, counts in zip(samples, more, strict=True):
+            _look(run, one, counts, tell)
+    return _answer([_forecast(one, config) for one in samples], samples, run, steps_of)
 
 
-def _first(one: Population, config: Config) -> int:
-    return len(one.numbers) if config.estimate.exact else min(len(one.numbers), FIRST_ROWS)
+def _sample(found: Population, config: Config) -> Sample:
+    edges = borders(found.sizes, found.kinds, STRATA).tolist()
+    costs = [FIXED_COST_BYTES + float(found.sizes[first:end].mean()) for first, end in pairwise(edges)]
+    return Sample(found, edges, [Looked([], [], []) for _ in costs], costs)
 
 
-def _population(opened: OpenSource, config: Config, seen: set[bytes]) -> Population:
-    """The source's records by size; `seen` holds the hashes of those before them."""
-    read = config.of(opened.source).read
-    is_deduplicated = "exact" in config.dedup.by
-    sizes: list[int] = []
-    kept: list[int] = []
-    for number, raw in enumerate(_raw(opened, read)):
-        key = xxhash.xxh3_128_digest(raw)
-        if is_deduplicated and key in seen:
-            continue
-        seen.add(key)
-        sizes.append(len(raw))
-        kept.append(number)
-    order = np.argsort(np.array(sizes, dtype=np.int64), kind="stable")
-    rows = sum(shard.rows for shard in opened.plan.shards)
-    return Population(opened, rows, np.array(kept, dtype=np.int64)[order])
+def _first(one: Sample, config: Config) -> list[int]:
+    """How many rows of each stratum are looked at first: all of few."""
+    rows, each = one.rows, -(-FIRST_ROWS // max(1, len(one.rows)))
+    if config.estimate.exact or sum(rows) <= FIRST_ROWS:
+        return rows
+    return [min(count, each) for count in rows]
 
 
-def _raw(opened: OpenSource, read: Read) -> Iterator[bytes]:
-    for shard in opened.plan.shards:
-        if shard.makes_rows:
-            yield from (record.raw for record in records(shard, read))
-        else:
-            yield from (piece.raw for _, piece in _pieces(shard, read))
+def _look(run: Plan, one: Sample, counts: Sequence[int], tell: Callable[[int], None]) -> None:
+    """Look at so many further rows of each stratum."""
+    chosen = [place for stratum, count in enumerate(counts) for place in _next(one, stratum, count, run.config.seed)]
+    found = _measured(run, one.population, chosen, tell)
+    stratum_of = np.searchsorted(one.borders, found.places, side="right") - 1
+    for number, place, values, lengths in zip(stratum_of, *found, strict=True):
+        looked = one.looked[number]
+        looked.places.append(place)
+        looked.values.append(values)
+        looked.lengths.append(lengths)
 
 
-def _pieces(shard: Shard, read: Read) -> Iterator[tuple[int, Any]]:
-    """(row, piece) of a shard's records, not decoded."""
-    with open_binary(shard.path) as file:
-        file.seek(shard.start)
-        for number, piece in enumerate(pieces(file, shard, read.max_record_bytes)):
-            if number >= shard.rows:
-                return
-            yield shard.first_row + number, piece
+def _next(one: Sample, stratum: int, count: int, seed: int) -> list[int]:
+    """The next places of a stratum, which with those before them are spread evenly over it."""
+    first, end = one.borders[stratum : stratum + 2]
+    known = len(one.looked[stratum].places)
+    start = np.random.default_rng([seed, stratum]).random()
+    return (first + spread(end - first, start)[known : known + count]).tolist()  # type: ignore[no-any-return]  # numpy gives lists of Any
 
 
-def _picked(opened: OpenSource, read: Read, wanted: set[int]) -> Iterator[Record]:
-    """The records of those rows, numbered from the source's first."""
-    first = opened.plan.shards[0].first_row if opened.plan.shards else 0
-    for shard in opened.plan.shards:
-        own = {first + number for number in wanted if shard.first_row <= first + number < shard.first_row + shard.rows}
-        if not own:
-            continue
-        if shard.makes_rows:
-            yield from (record for record in records(shard, read) if record.row in own)
-        else:
-            yield from (record_of(shard, row, piece) for row, piece in _pieces(shard, read) if row in own)
-
-
-def _look(run: Plan, one: Population, turns: range, tell: Callable[[int], None]) -> Looked:
-    """What the rows at those turns of the spread order give."""
-    config = run.config
-    own, source = config.of(one.opened.source), one.opened.source
-    order = spread(len(one.numbers), np.random.default_rng(config.seed).random())[turns.start : turns.stop]
-    place_of = {int(one.numbers[place]): int(place) for place in order}
-    first = one.opened.plan.shards[0].first_row if one.opened.plan.shards else 0
+def _measured(run: Plan, found: Population, places: Sequence[int], tell: Callable[[int], None]) -> Looked:
+    """What the rows at some places give."""
+    source, own = found.opened.source, run.config.of(found.opened.source)
     checks = {
         name: RecordCheck(source, dialect, own.read, own.check, own.loss.fractional, Counter())
-        for name, dialect in one.opened.dialects.items()
+        for name, dialect in found.opened.dialects.items()
     }
     filters = settled(own.filter)
     rows: list[tuple[int, Checked | None]] = []
-    for record in _picked(one.opened, own.read, set(place_of)):
+    for place, record in found.records(places, own.read):
         checked = checks[record.source_file].outcome(record).checked
         stays = checked is not None and verdict(checked, filters) is None
-        rows.append((place_of[record.row - first], checked if stays else None))
+        rows.append((place, checked if stays else None))
         tell(1)
-    return _measured(run, source.name, rows)
+    return _made(run, source.name, rows)
 
 
-def _measured(run: Plan, source: str, rows: Sequence[tuple[int, Checked | None]]) -> Looked:
+def _made(run: Plan, source: str, rows: Sequence[tuple[int, Checked | None]]) -> Looked:
     recipe = run.recipes[source]
     line = line_of(recipe, accelerate=run.config.accelerate)
     staying = [row for _, row in rows if row is not None]
@@ -227,42 +236,33 @@ def _trained(example: Any) -> int:
     return total
 
 
-def _joined(first: Looked, second: Looked) -> Looked:
-    return Looked(first.places + second.places, first.values + second.values, first.lengths + second.lengths)
+def _more(samples: Sequence[Sample], config: Config) -> list[list[int]]:
+    """How many further rows of each stratum are looked at, of all sources together."""
+    by_source = [one.strata("tokens") for one in samples]
+    known = [one for of_source in by_source for one in of_source]
+    found = together(one.estimate for one in known)
+    looked_at = sum(one.looked_at for one in known)
+    limit = max(2 * looked_at, int(MOST * sum(one.rows for one in known)))
+    target = config.estimate.precision * found.total
+    none = [[0] * len(of_source) for of_source in by_source]
+    if not found.total or found.error <= target or looked_at >= limit:
+        return none
+    wanted = [count - one.looked_at for count, one in zip(allocated(known, target), known, strict=True)]
+    part = min(TAKEN, (limit - looked_at) / max(1, sum(wanted)))
+    left = iter(-(-count * part // 1) for count in wanted)
+    return [[int(next(left)) for _ in of_source] for of_source in by_source]
 
 
-def _of_measure(one: Population, found: Looked, measure: str) -> Estimate:
-    order = np.argsort(np.array(found.places, dtype=np.int64))
-    values = np.array(found.values, dtype=np.float64).reshape(-1, len(MEASURES))[order, MEASURES.index(measure)]
-    return estimate(values, len(one.numbers))
-
-
-def _more(populations: Sequence[Population], looked: Sequence[Looked], config: Config) -> list[int]:
-    """How many further rows of each source are looked at: those whose error weighs most."""
-    found = [_of_measure(one, seen, "tokens") for one, seen in zip(populations, looked, strict=True)]
-    total = sum(one.total for one in found)
-    error = sum(one.error**2 for one in found) ** 0.5
-    count = sum(len(seen.places) for seen in looked)
-    limit = max(2 * count, int(MOST * sum(len(one.numbers) for one in populations)))
-    if not total or error <= config.estimate.precision * total or count >= limit:
-        return [0] * len(populations)
-    wanted = min(needed(count, error / total, config.estimate.precision), limit) - count
-    errors = sum(one.error for one in found)
-    return [
-        min(len(one.numbers) - len(seen.places), 1 + round(wanted * part.error / errors))
-        for one, seen, part in zip(populations, looked, found, strict=True)
-    ]
-
-
-def _forecast(one: Population, found: Looked, config: Config) -> Forecast:
+def _forecast(one: Sample, config: Config) -> Forecast:
     """A source's training rows: what is held out is taken off."""
-    kept = 1.0 - config.of(one.opened.source).split.fraction
-    measures = {name: _of_measure(one, found, name) for name in MEASURES}
+    found = one.population
+    kept = 1.0 - config.of(found.opened.source).split.fraction
+    measures = {name: one.estimate(name) for name in MEASURES}
     taken = {name: Estimate(value.total * kept, value.error * kept) for name, value in measures.items()}
-    return Forecast(one.opened.source.name, one.rows, one.rows - len(one.numbers), len(found.places), taken)
+    return Forecast(found.opened.source.name, found.rows, found.rows - len(found.numbers), one.looked_at, taken)
 
 
-def _answer(forecasts: Sequence[Forecast], looked: Sequence[Looked], run: Plan, steps_of: int) -> dict[str, Json]:
+def _answer(forecasts: Sequence[Forecast], samples: Sequence[Sample], run: Plan, steps_of: int) -> dict[str, Json]:
     config = run.config
     mixed = _mixed(forecasts, config)
     factors = {share.source: share.passes for share in mixed}
@@ -274,14 +274,14 @@ def _answer(forecasts: Sequence[Forecast], looked: Sequence[Looked], run: Plan, 
         for name in MEASURES
     }
     measures = _selected(measures, config)
-    fill = _fill(looked, [factors[one.source] for one in forecasts], run)
+    fill = _fill(samples, [factors[one.source] for one in forecasts], run)
     tokens = measures["tokens"]
     packs = (
         round(tokens.total / (run.max_tokens * fill)) if config.pack.on and fill else round(measures["examples"].total)
     )
-    relative = tokens.error / tokens.total if tokens.total else 0.0
+    relative = DEVIATIONS * tokens.error / tokens.total if tokens.total else 0.0
     return {
-        **{name: {"total": round(value.total), "error": value.error} for name, value in measures.items()},
+        **{name: _stated(value) for name, value in measures.items()},
         "packs": packs,
         "fill": fill,
         "steps": packs // steps_of,
@@ -293,12 +293,16 @@ def _answer(forecasts: Sequence[Forecast], looked: Sequence[Looked], run: Plan, 
     }
 
 
+def _stated(value: Estimate) -> dict[str, Json]:
+    return {"total": round(value.total), "error": DEVIATIONS * value.error}
+
+
 def _of_source(one: Forecast, share: Share) -> dict[str, Json]:
     return {
         "rows": one.rows,
         "duplicates": one.duplicates,
         "looked_at": one.looked_at,
-        **{name: {"total": round(value.total), "error": value.error} for name, value in one.measures.items()},
+        **{name: _stated(value) for name, value in one.measures.items()},
         "passes": share.passes,
     }
 
@@ -319,10 +323,14 @@ def _selected(measures: dict[str, Estimate], config: Config) -> dict[str, Estima
     return {name: Estimate(value.total * part, value.error * part) for name, value in measures.items()}
 
 
-def _fill(looked: Sequence[Looked], passes: Sequence[float], run: Plan) -> float:
-    """How full packs become, from the real packer over lengths that are drawn as they were found."""
-    lengths = [np.array([n for own in found.lengths for n in own], dtype=np.int64) for found in looked]
-    weights = [np.full(len(own), times) for own, times in zip(lengths, passes, strict=True)]
+def _fill(samples: Sequence[Sample], passes: Sequence[float], run: Plan) -> float:
+    """How full packs become, from the real packer over lengths drawn as often as their rows stand for others."""
+    lengths, weights = [np.zeros(0, np.int64)], [np.zeros(0)]
+    for one, times in zip(samples, passes, strict=True):
+        for looked, rows in zip(one.looked, one.rows, strict=True):
+            own = [length for of_row in looked.lengths for length in of_row]
+            lengths.append(np.array(own, dtype=np.int64))
+            weights.append(np.full(len(own), times * rows / max(1, len(looked.places))))
     joined, chances = np.concatenate(lengths), np.concatenate(weights)
     if not len(joined) or not chances.sum():
         return 0.0

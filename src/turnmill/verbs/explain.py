@@ -17,9 +17,8 @@ import msgspec
 
 from turnmill.contract import readmit
 from turnmill.conversation import Checked, Conversation
-from turnmill.errors import Rejected, UsageError, quote, shell_word
+from turnmill.errors import Rejected, UsageError, quote
 from turnmill.files import canonical, quarantine
-from turnmill.files.inventory import verify
 from turnmill.files.quarantine import Left
 from turnmill.files.record import Shard
 from turnmill.files.tables import batches
@@ -28,9 +27,8 @@ from turnmill.options import Model, Render
 from turnmill.rendered import Rendered
 from turnmill.report.explanation import Explanation, explain_accepted, explain_left, explain_together, place_of
 from turnmill.tokens.loss import Policy
-from turnmill.verbs.census import is_prepared
-from turnmill.verbs.prepared import KIND
 from turnmill.verbs.read import open_sources
+from turnmill.verbs.recipes import data_of, prepared_folder, stored_recipes
 from turnmill.verbs.rows import ReadRow, rows_of
 from turnmill.verbs.tokenize import Line, Recipe, Shown, line_of, max_tokens_of, recipe_of, renderer_of
 
@@ -93,25 +91,17 @@ def explain(config: Config, origins: Origins, selection: Selection) -> Iterator[
     if folder is None:
         rows, recipes = _raw_rows(config, selection), {one.name: recipe_of(config, one) for one in config.sources}
     else:
-        rows, recipes = _prepared_rows(folder, selection), _stored_recipes(folder, config, origins)
+        rows, recipes = _prepared_rows(folder, selection), stored_recipes(folder, config, origins)
     for found in rows:
         if selection.takes(found):
             yield _explained(found, recipes[found.source])
             if not selection.is_all:
                 return
     if not selection.is_all:
-        message = f"no row {selection.text} in {', '.join(_data(config))}; rows are numbered from 0, over all the data"
-        raise UsageError(message, next_step=f"turnmill explain {shlex.join(_data(config))} all")
-
-
-def _data(config: Config) -> list[str]:
-    return [path for source in config.sources for path in source.data]
-
-
-def prepared_folder(config: Config) -> Path | None:
-    """The folder that `prepare` published, where the data are one; None where they are raw."""
-    data = _data(config)
-    return Path(data[0]) if len(data) == 1 and is_prepared(Path(data[0])) else None
+        message = (
+            f"no row {selection.text} in {', '.join(data_of(config))}; rows are numbered from 0, over all the data"
+        )
+        raise UsageError(message, next_step=f"turnmill explain {shlex.join(data_of(config))} all")
 
 
 def _raw_rows(config: Config, selection: Selection) -> Iterator[Found]:
@@ -130,28 +120,6 @@ def _found(row: ReadRow) -> Found:
     record = row.record
     place = f"{record.source}: {record.source_file}:{record.source_line}"
     return Found(record.row, place, record.source, row.conversation, row.checked is not None, row.fault)
-
-
-def _stored_recipes(folder: Path, config: Config, origins: Origins) -> dict[str, Recipe]:
-    """The recipes of a prepared folder, with what was typed now over them."""
-    manifest = verify(folder, whole=False)
-    if manifest.get("kind") != KIND:
-        raise UsageError(
-            f"{folder} holds a step of a run, not what `prepare` published", next_step=f"ls {shell_word(folder)}"
-        )
-    typed = {name for name, origin in origins.items() if origin == "flag"}
-    recipes: dict[str, Recipe] = {}
-    for name, stored in manifest["recipe"].items():
-        recipe = msgspec.convert(stored, Recipe)
-        for section in ("model", "render", "loss", "fit"):
-            given = getattr(config, section)
-            names = [field.name for field in dataclasses.fields(given) if f"{section}.{field.name}" in typed]
-            changed = {field: getattr(given, field) for field in names}
-            recipe = dataclasses.replace(recipe, **{section: dataclasses.replace(getattr(recipe, section), **changed)})
-        if {"fit.max_tokens", "model.name_or_path"} & typed:
-            recipe = dataclasses.replace(recipe, max_tokens=0)
-        recipes[name] = recipe
-    return recipes
 
 
 def _prepared_rows(folder: Path, selection: Selection) -> Iterator[Found]:

@@ -23,7 +23,7 @@ from turnmill.files.disk import beside
 from turnmill.files.selection import SELECTION
 from turnmill.files.stores import is_url
 from turnmill.files.tables import group_ranges
-from turnmill.mix import stored
+from turnmill.mix import require_filled, stored
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import KEEP_ALL, Render
 from turnmill.repairs.mender import alarms
@@ -125,8 +125,12 @@ def sides_of(selection: Built | None) -> tuple[str, ...]:
     return (*tokenize.SIDES, select_rows.CONTROL) if has_control else tokenize.SIDES
 
 
-def plan_of(config: Config) -> Plan:
+def plan_of(config: Config, *, is_hashed: bool = True) -> Plan:
     """Open the sources and the model, and prove that the template can be used.
+
+    Args:
+        config: of the run.
+        is_hashed: False where the plan is only looked at.
 
     Raises:
         UsageError: a source, the model or an option cannot be used; nothing was written.
@@ -147,7 +151,7 @@ def plan_of(config: Config) -> Plan:
     for recipe in recipes.values():
         tokenize.line_of(recipe)
     evaluation = decontaminate.open_evaluation(config.decontaminate, config.read)
-    opened = open_sources(config)
+    opened = open_sources(config, is_hashed=is_hashed)
     config = with_columns_named(config, opened)
     for source in config.sources:
         split.require_usable(config.of(source).split, check.kept_columns(config.read))
@@ -404,7 +408,9 @@ def _pack(builder: Builder, plan: Plan, examples: dict[str, Built], selection: B
         for side in sides_of(selection)
     ]
     built = builder.build(step, tasks, pack.run_shard)
-    plan.warnings.extend(mix.warnings_of([stored(share) for share in built.results[0].extra["mix"] or ()]))
+    mixed = [stored(share) for share in built.results[0].extra["mix"] or ()]
+    require_filled(mixed, dict(weights))
+    plan.warnings.extend(mix.warnings_of(mixed))
     if not len(built.results) or not built.counters["train/packs"]:
         counts = _sums(result for one in examples.values() for result in one.results)
         why = _codes_listing(counts) or "  every row was held out, filtered, contaminated or a duplicate"

@@ -47,8 +47,13 @@ class OpenSource:
     """File name → why `auto` chose its dialect; nothing where it was given."""
 
 
-def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES) -> list[OpenSource]:
+def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES, is_hashed: bool = True) -> list[OpenSource]:
     """Every source of the config, rows numbered through all of them.
+
+    Args:
+        config: of the run.
+        shard_bytes: about how much of a file one shard holds.
+        is_hashed: False where no step is made of the files.
 
     Raises:
         UsageError: nothing found, a file is unreadable or empty, or its dialect cannot be told.
@@ -66,6 +71,7 @@ def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES) -> list[Open
             own.read,
             first_row=first_row,
             shard_bytes=shard_bytes,
+            is_hashed=is_hashed,
             session_of=partial(_session_of, source, whys),
         )
         found = limited(found, own.limit)
@@ -83,7 +89,7 @@ def refuse_mixed_templates(opened: Sequence[OpenSource]) -> None:
     """
     first: SourceFile | None = None
     template: str | None = None
-    for file in (file for one in opened for file in one.plan.files if one.dialects[file.name] == TEXT):
+    for file in (file for one in opened for file in one.plan.files if one.dialects.get(file.name) == TEXT):
         if file.layout != "parquet" or file.compression != "none" or is_url(file.path):
             continue
         found = template_of(Path(file.path))

@@ -16,7 +16,7 @@ from turnmill.conversation import Checked
 from turnmill.errors import Rejected, UsageError
 from turnmill.files.canonical import readmit, schema
 from turnmill.files.examples import ExampleWriter
-from turnmill.files.quarantine import from_conversation
+from turnmill.files.quarantine import Left, from_conversation
 from turnmill.files.tables import BatchWriter, GroupRange, batches
 from turnmill.models import LoadedModel, open_model
 from turnmill.options import Fit, Loss, Model, Render, Source
@@ -292,7 +292,7 @@ def run_shard(task: TokenizeTask, folder: Path) -> ShardResult:
             for index, side, made in _made(task, line, batch):
                 _count(counts, side, made)
                 if not made.parts:
-                    left.write(_left(made, task.fingerprint))
+                    left.write(left_of(made, task.fingerprint))
                     continue
                 kept[side].append(index)
                 for part in made.parts:
@@ -320,7 +320,8 @@ def _made(task: TokenizeTask, line: Line, batch: Any) -> Iterator[tuple[int, Sid
             yield index, sides[numbers[index]], one
 
 
-def _left(made: Made, fingerprint: str) -> Any:
+def left_of(made: Made, fingerprint: str) -> Left:
+    """A row that gave no example, as it leaves."""
     fault = made.fault or Rejected("no-trainable-tokens", "no example")
     return from_conversation(made.conversation, fault, stage=made.stage, config=fingerprint)
 

@@ -12,8 +12,9 @@ import pytest
 
 from chats import chat
 from published import Published
+from turnmill import dedup
 from turnmill.config import Config
-from turnmill.dedup import Entry, Place, duplicates
+from turnmill.steps.store import Place, StepStore
 from turnmill.verbs import filter as filtering
 from turnmill.verbs import prepare
 from turnmill.verbs.prepared import publish_prepared
@@ -54,13 +55,13 @@ def data(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def partitioned(data, tmp_path) -> Run:
-    def call(name: str, partitions: int, options: dict, progress=None, **more) -> Published:
+    def call(name: str, partitions: int, options: dict, progress=None, cache=None, **more) -> Published:
         files = {source: [str(data / f"{source}-{part}.jsonl") for part in "ba"] for source in SOURCES}
         sources = [{"name": name, "data": paths} for name, paths in files.items()]
         given = {"model": {"name_or_path": "smollm2"}, "sources": sources, "workers": 1, **options, **more}
         plan = prepare.plan_of(Config.model_validate_json(json.dumps(given)))
         output = tmp_path / name
-        made = prepare.run(plan, prepare.cache_of(output, None), progress, partitions)
+        made = prepare.run(plan, cache or prepare.cache_of(output, None), progress, partitions)
         publish_prepared(plan, made, output, 0.0)
         return Published(output)
 
@@ -88,10 +89,10 @@ def test_partitions_find_what_a_look_at_all_rows_finds(partitioned, tmp_path):
     paths = (tmp_path / ".out.steps").glob(f"filter-*/shards/*/{filtering.INDEX}")
     rows = sorted((row for path in paths for row in pq.read_table(path).to_pylist()), key=lambda row: row["row"])
     entries = [
-        Entry(
+        dedup.Entry(
             row["id"],
             row["weights"],
-            Place(SOURCES.index(row["source"]), row["source_file"], row["source_line"]),
+            dedup.Place(SOURCES.index(row["source"]), row["source_file"], row["source_line"]),
             row["exchange"],
             row["row"],
         )
@@ -99,7 +100,7 @@ def test_partitions_find_what_a_look_at_all_rows_finds(partitioned, tmp_path):
         if row["kept"]
     ]
     expected = {
-        loser.entry.row: (loser.code, loser.winner.row) for loser in duplicates(entries, BY_ROWS["dedup"]["by"])
+        loser.entry.row: (loser.code, loser.winner.row) for loser in dedup.duplicates(entries, BY_ROWS["dedup"]["by"])
     }
     assert {row["row"]: (row["code"], row["winner_row"]) for row in lost} == expected
     source_of = {row["row"]: row["source"] for row in rows}
@@ -141,3 +142,14 @@ def test_what_is_there_needs_no_stage(partitioned):
     seen: set[str] = set()
     partitioned("out", 8, BY_ROWS, lambda name, done, total: seen.add(name))
     assert seen.isdisjoint(STAGES)
+
+
+def test_another_machine_goes_on_from_a_store(partitioned, tmp_path):
+    whole = partitioned("whole", 1, BY_ROWS)
+    one, two, three = (
+        Place(tmp_path / name, StepStore(f"memory://{tmp_path.name}/steps", tmp_path / name)) for name in "abc"
+    )
+    for machine, stage in ((one, "repeats"), (two, "held-out")):
+        with pytest.raises(Stopped):
+            partitioned("out", 3, BY_ROWS, stop_in(stage), machine)
+    assert partitioned("out", 3, BY_ROWS, cache=three).sha256 == whole.sha256

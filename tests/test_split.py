@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from turnmill.conversation import Conversation, Message
 from turnmill.errors import UsageError
 from turnmill.options import Split
-from turnmill.split import group_key, joined_groups, split_rows
+from turnmill.split import Pool, group_key, hold_out, joined_groups, pooled, split_rows
 
 KEYS = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=60)
 
@@ -137,3 +137,30 @@ def test_the_order_of_links_changes_nothing(links, draw):
 def test_refuses_to_hold_out_of_a_source_that_nothing_is_left_of(options):
     with pytest.raises(UsageError, match=r"split\.rows is 1, but 0 rows of source 'b' are left to split"):
         split_rows(spread(9), [0] * 9, **{"options": Split(), "names": ("a", "b"), **options})
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(spread(40)), st.integers(0, 2)), min_size=1, max_size=200),
+    st.sampled_from([Split(fraction=0.3), Split(fraction=0.3, per_source=True), Split(rows=2), Split(rows=20)]),
+    st.sampled_from([{}, {1: Split(fraction=0.6)}, {1: Split(rows=3)}]),
+    st.sampled_from([2, 3, 64]),
+)
+def test_ranges_of_keys_hold_out_what_all_keys_do(rows, options, own, parts):
+    keys, sources = np.array([key for key, _ in rows], dtype=np.uint64), np.array([source for _, source in rows])
+    drawn_from = pooled(sources, options, own)
+    there = {source: int((drawn_from == source).sum()) for source in set(drawn_from.tolist())}
+    before, held_out, oversized = dict.fromkeys(there, 0), np.zeros(len(keys), dtype=bool), {}
+    for part in range(parts):
+        inside = (keys >= np.uint64(2**64 * part // parts)) & (keys <= np.uint64(2**64 * (part + 1) // parts - 1))
+        pools = {source: Pool(count, before[source]) for source, count in there.items()}
+        found = hold_out(keys[inside], drawn_from[inside], options, own, pools)
+        held_out[inside] = found.held_out
+        oversized |= found.oversized
+        for source, amount in found.amounts.items():
+            before[source] += amount.in_groups
+    try:
+        whole = split_rows(keys, sources, options, own)
+    except UsageError:
+        return
+    assert held_out.tolist() == whole.held_out.tolist()
+    assert oversized == whole.oversized

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,6 +33,32 @@ class Sides(NamedTuple):
     """One a row."""
     oversized: dict[int, int]
     """Group key → rows, of the groups that train because they are too large to hold out."""
+
+
+class Pool(NamedTuple):
+    """What there is of a source when some of its groups are looked at."""
+
+    rows: int
+    """All of it."""
+    before: int = 0
+    """In groups of lower keys that are small enough to be held out."""
+
+
+class Amount(NamedTuple):
+    """Rows of some groups of a source."""
+
+    in_groups: int
+    """In those that are small enough to be held out."""
+    held_out: int
+
+
+class HeldOut(NamedTuple):
+    """`Sides` of some groups, with what they amount to."""
+
+    held_out: NDArray[np.bool_]
+    oversized: dict[int, int]
+    amounts: dict[int, Amount]
+    """By source, or `TOGETHER`."""
 
 
 def group_key(conversation: Conversation, group_field: str | None = None) -> int:
@@ -113,20 +139,51 @@ def split_rows(
     for given in (options, *own.values()):
         require_one_amount(given)
     row_keys = np.asarray(keys, dtype=np.uint64)
-    row_sources = np.asarray(sources, dtype=np.int64)
-    if not options.per_source:
-        row_sources = np.where(np.isin(row_sources, list(own)), row_sources, TOGETHER)
-    held: set[int] = set()
+    drawn_from = pooled(np.asarray(sources, dtype=np.int64), options, own)
+    rows = dict(zip(*(found.tolist() for found in np.unique(drawn_from, return_counts=True)), strict=True))
+    pools = {source: Pool(count) for source, count in rows.items()}
+    found = hold_out(row_keys, drawn_from, options, own, pools)
+    require_enough(rows, found.amounts, options, own, names)
+    return Sides(found.held_out, found.oversized)
+
+
+def pooled(sources: NDArray[np.int64], options: Split, own: Collection[int]) -> NDArray[np.int64]:
+    """The source that each row is held out of: `TOGETHER` of those that do not hold out on their own."""
+    import numpy as np
+
+    return sources if options.per_source else np.where(np.isin(sources, list(own)), sources, TOGETHER)
+
+
+def hold_out(
+    keys: NDArray[np.uint64],
+    drawn_from: NDArray[np.int64],
+    options: Split,
+    own: Mapping[int, Split],
+    pools: Mapping[int, Pool],
+) -> HeldOut:
+    """Which rows of some groups are held out: all rows of all groups, or of those whose keys lie in a range.
+
+    Args:
+        keys: of every row's group.
+        drawn_from: `pooled` of every row.
+        options: how much to hold out.
+        own: source → how much of it, where it says so for itself.
+        pools: source → what there is of it beyond these rows.
+    """
+    import numpy as np
+
+    held = [np.zeros(0, dtype=np.uint64)]
     oversized: dict[int, int] = {}
-    asked = {*np.unique(row_sources).tolist(), *own, *(range(len(names)) if options.per_source else ())}
-    for source in sorted(asked):
-        where = f" of source {quote(names[source])}" if source != TOGETHER and names else ""
-        chosen, large = _choose_groups(row_keys[row_sources == source], own.get(source, options), where)
-        held |= chosen
+    amounts: dict[int, Amount] = {}
+    for source in np.unique(drawn_from).tolist():
+        chosen, amounts[source], large = _choose_groups(
+            keys[drawn_from == source], own.get(source, options), pools[source]
+        )
+        held.append(chosen)
         for key, rows in large.items():
             oversized[key] = oversized.get(key, 0) + rows
-    chosen_keys = np.fromiter(held - oversized.keys(), dtype=np.uint64)
-    return Sides(np.isin(row_keys, chosen_keys), oversized)
+    too_large = np.fromiter(oversized, dtype=np.uint64)
+    return HeldOut(np.isin(keys, np.setdiff1d(np.concatenate(held), too_large)), oversized, amounts)
 
 
 def require_one_amount(options: Split) -> None:
@@ -143,31 +200,50 @@ def require_one_amount(options: Split) -> None:
         raise UsageError(f"split.rows is {options.rows}; expected 0 or more")
 
 
-def _choose_groups(row_keys: NDArray[np.uint64], options: Split, where: str) -> tuple[set[int], dict[int, int]]:
-    """Keys of the groups to hold out, and the oversized ones with their rows."""
+def _choose_groups(
+    row_keys: NDArray[np.uint64], options: Split, pool: Pool
+) -> tuple[NDArray[np.uint64], Amount, dict[int, int]]:
+    """Keys of the groups to hold out, how many rows that is, and the oversized groups with their rows."""
     import numpy as np
 
     keys, sizes = np.unique(row_keys, return_counts=True)  # in key order
-    large = sizes > max(1.0, MAX_GROUP_SHARE * len(row_keys))
+    large = sizes > max(1.0, MAX_GROUP_SHARE * pool.rows)
     oversized = dict(zip(keys[large].tolist(), sizes[large].tolist(), strict=True))
     keys, sizes = keys[~large], sizes[~large]
     if options.rows:
-        taken = np.cumsum(sizes) - sizes < options.rows
-        _require_enough(options.rows, int(sizes[taken].sum()), len(row_keys), int(sizes.sum()), where)
+        taken = pool.before + np.cumsum(sizes) - sizes < options.rows
     else:
         taken = keys < np.uint64(int(options.fraction * KEY_SPACE))
-    return set(keys[taken].tolist()), oversized if options.fraction or options.rows else {}
+    amount = Amount(int(sizes.sum()), int(sizes[taken].sum()))
+    return keys[taken], amount, oversized if options.fraction or options.rows else {}
 
 
-def _require_enough(wanted: int, held_out: int, rows: int, in_groups: int, where: str) -> None:
+def require_enough(
+    rows: Mapping[int, int],
+    amounts: Mapping[int, Amount],
+    options: Split,
+    own: Mapping[int, Split],
+    names: Sequence[str] = (),
+) -> None:
     """Refuse to hold out fewer rows than were asked for, or all there are.
+
+    Args:
+        rows: source, or `TOGETHER` → its rows.
+        amounts: of the same.
+        options: how much to hold out.
+        own: source → how much of it, where it says so for itself.
+        names: of the sources.
 
     Raises:
         UsageError: so it would be.
     """
-    if wanted <= held_out < rows:
-        return
-    too_large = rows - in_groups
-    large = f", {too_large:,} of them in groups of over {MAX_GROUP_SHARE:.0%}, which train" if too_large else ""
-    what = f"split.rows is {wanted:,}, but {rows:,} rows{where} are left to split{large}"
-    raise UsageError(f"{what}; expected fewer, in whole groups", next_step="--split.fraction 0.05")
+    for source in sorted({*rows, *own, *(range(len(names)) if options.per_source else ())}):
+        wanted, found = own.get(source, options).rows, amounts.get(source, Amount(0, 0))
+        there = rows.get(source, 0)
+        if not wanted or wanted <= found.held_out < there:
+            continue
+        where = f" of source {quote(names[source])}" if source != TOGETHER and names else ""
+        too_large = there - found.in_groups
+        large = f", {too_large:,} of them in groups of over {MAX_GROUP_SHARE:.0%}, which train" if too_large else ""
+        what = f"split.rows is {wanted:,}, but {there:,} rows{where} are left to split{large}"
+        raise UsageError(f"{what}; expected fewer, in whole groups", next_step="--split.fraction 0.05")

@@ -21,11 +21,13 @@ RUN = """
 import sys, turnmill.verbs.read as read
 from functools import partial
 read.plan = partial(read.plan, shard_bytes=20_000)
+import turnmill.verbs.prepare as prepare
+prepare.run = partial(prepare.run, partitions=4)
 from turnmill.cli.app import main
 if __name__ == "__main__":
     main()
 """
-"""The command with small shards, so that there is something to interrupt."""
+"""The command with small shards and several partitions, so that there is something to interrupt."""
 
 
 @pytest.fixture(scope="module")

@@ -49,7 +49,7 @@ def connected(cluster, monkeypatch):
 def data(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("data") / "rows.jsonl"
     with path.open("w") as out:
-        for number in range(ROWS):
+        for number in (number % (ROWS - 500) for number in range(ROWS)):
             out.write(json.dumps(chat(f"What is {number} + {number}? " * 40, f"It is {2 * number}. " * 30)) + "\n")
     return path
 
@@ -84,8 +84,16 @@ def test_tasks_run_on_both_nodes(connected):
 NODE = "(__import__('time').sleep(0.1), __import__('ray').get_runtime_context().get_node_id())[1]"
 
 
+BY_PARTITION = """
+import functools, turnmill.verbs.prepare as prepare
+prepare.run = functools.partial(prepare.run, partitions=3)
+"""
+"""Before the command: dedup and split in tasks, however few the rows."""
+
+
 def prepare(data: Path, output: Path, executor: str, *options: str, **environment: str) -> subprocess.Popen[str]:
     program = "from turnmill.cli.app import main; main()"
+    program = program if executor == "inline" else f"{BY_PARTITION}\n{program}"
     command = [sys.executable, "-c", program, "prepare", data, "--model", "smollm2", "--output", output, *options]
     return subprocess.Popen(
         [*map(str, command), "--executor", executor, "--workers", "2"],

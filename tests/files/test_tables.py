@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from turnmill.files.tables import BATCH_ROWS, TableWriter, batches, write_columns
+from turnmill.files.tables import BATCH_ROWS, RegroupedWriter, TableWriter, batches, write_columns
 
 SCHEMA = pa.schema([pa.field("number", pa.int64(), nullable=False)])
 
@@ -39,3 +39,19 @@ def test_columns_are_chosen_by_name(tmp_path):
     write_columns(tmp_path / "a.parquet", {"a": [1, 2], "b": [True, False]}, schema)
     (batch,) = batches(tmp_path / "a.parquet", ["b"])
     assert batch.to_pydict() == {"b": [True, False]}
+
+
+@pytest.mark.parametrize("rows", [0, 5, 9, 10, 40, 41])
+@pytest.mark.parametrize("batch", [1, 7, 10, 100])
+def test_how_rows_come_changes_no_byte_of_a_regrouped_file(tmp_path, rows, batch):
+    schema = pa.schema([pa.field("row", pa.int64(), nullable=False), pa.field("text", pa.string())])
+    columns = {"row": list(range(rows)), "text": [f"text {row % 3}" if row % 4 else None for row in range(rows)]}
+    table = pa.table(columns, schema=schema)
+    pq.write_table(table, tmp_path / "whole.parquet", compression="zstd", row_group_size=10)
+    out = RegroupedWriter(tmp_path / "regrouped.parquet", schema, 10)
+    for part in table.to_batches(max_chunksize=batch):
+        out.write(part)
+    out.close()
+    assert pq.read_metadata(tmp_path / "regrouped.parquet").num_row_groups == -(-rows // 10)
+    if rows:
+        assert (tmp_path / "regrouped.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()

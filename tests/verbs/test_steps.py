@@ -15,6 +15,7 @@ from turnmill.files.tables import batches
 from turnmill.options import Dedup, Filter, Split
 from turnmill.verbs import dedup, filter, split
 from turnmill.verbs.check import conversation_writer
+from turnmill.verbs.held_out import SplitTask
 
 
 def checked(source: str, row: int, question: str, weight: float | None = None) -> Checked:
@@ -58,7 +59,7 @@ class Line:
 
     def sides(self, sources: dict[str, list], options: Split) -> dict[int, str]:
         self.deduplicated(sources)
-        task = split.SplitTask(self.indexes, str(self.folder / dedup.DUPLICATES), tuple(sources), options, {})
+        task = SplitTask(self.indexes, str(self.folder / dedup.DUPLICATES), tuple(sources), options, {})
         self.result = split.run_shard(task, self.folder)
         return split.read_sides(self.folder / split.SIDES, 0, 10**6)
 

@@ -1,4 +1,4 @@
-"""Columns of numbers as files of nothing but numbers: appended to batch by batch, read through the page cache."""
+"""Columns of numbers, or records of them, as files of nothing else: appended to, and read through the page cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNSIGNED, SIGNED = "<u8", "<i8"
 class ArrayWriter:
     """A file of numbers in the making."""
 
-    def __init__(self, path: Path, kind: str) -> None:
+    def __init__(self, path: Path, kind: Any) -> None:
         self._file: IO[bytes] = open(path, "wb")  # noqa: SIM115  # closed on leaving the writer
         self._kind = kind
 
@@ -32,7 +32,7 @@ class ArrayWriter:
         self._file.close()
 
 
-def open_array(path: Path, kind: str) -> NDArray[Any]:
+def open_array(path: Path, kind: Any) -> NDArray[Any]:
     """The numbers of a file; what is looked at is read, and nothing else."""
     import numpy as np
 

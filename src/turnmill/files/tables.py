@@ -84,6 +84,47 @@ class BatchWriter:
         self._writer.close()
 
 
+class RegroupedWriter:
+    """A Parquet file of stored batches whose row groups do not hang on how the rows came: they are of `group_rows`.
+
+    Args:
+        path: the file.
+        schema: of every batch.
+        group_rows: rows of a row group; the last holds what is left.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema, group_rows: int = BATCH_ROWS) -> None:
+        import pyarrow.parquet as pq
+
+        self._schema, self._group_rows = schema, group_rows
+        self._held: list[pa.RecordBatch] = []
+        self._rows = 0
+        self._writer = pq.ParquetWriter(path, schema, compression="zstd")
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add a batch."""
+        while self._rows + batch.num_rows >= self._group_rows:
+            missing = self._group_rows - self._rows
+            self._held.append(batch.slice(0, missing))
+            self._flush()
+            batch = batch.slice(missing)
+        if batch.num_rows:
+            self._held.append(batch)
+            self._rows += batch.num_rows
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        if self._held:
+            self._writer.write_table(pa.Table.from_batches(self._held, self._schema).combine_chunks())
+        self._held, self._rows = [], 0
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._flush()
+        self._writer.close()
+
+
 def batches(
     path: Path, columns: Sequence[str] | None = None, groups: Sequence[int] | None = None
 ) -> Iterator[pa.RecordBatch]:

@@ -50,6 +50,8 @@ class Engine(NamedTuple):
     progress: Progress | None = None
     store: StepStore | None = None
     """Where finished steps are kept beside the disk."""
+    partitions: int = 0
+    """Ranges of keys that a step over all rows looks at on their own; 0: as many as so many rows need."""
 
 
 INLINE = Engine()

@@ -52,6 +52,17 @@ class Builder:
         self.remade: dict[str, list[str]] = {}
         """Step → what its recipe has otherwise than the most like one that was there."""
 
+    @property
+    def partitions(self) -> int:
+        """How many partitions are asked for; 0: as many as the rows need."""
+        return self._engine.partitions
+
+    def has(self, step: Step) -> bool:
+        """Whether the step is there, here or in the run's store: what it would be made of is not needed then."""
+        store = self._engine.store
+        there = (self.cache / step.folder_name).exists()
+        return there or (store is not None and store.has_step(step.folder_name))
+
     def build(
         self,
         step: Step,

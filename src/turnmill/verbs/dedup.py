@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from turnmill.dedup import Entry, Loser, Place, duplicates
 from turnmill.errors import Rejected
 from turnmill.files import quarantine
 from turnmill.files.canonical import readmit
 from turnmill.files.quarantine import Left, from_conversation
-from turnmill.files.tables import TableWriter, batches
+from turnmill.files.tables import RegroupedWriter, TableWriter, batches
 from turnmill.options import Dedup
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
-from turnmill.verbs.filter import IndexRow, read_index
-from turnmill.verbs.near import NearFiles, read_known
+from turnmill.verbs.built import Builder, Built
+from turnmill.verbs.near import NearFiles
+from turnmill.verbs.partitions import (
+    Part,
+    RunStage,
+    in_folder,
+    in_steps,
+    part_batches,
+    partitions_of,
+    parts_of,
+    rows_of,
+)
+from turnmill.verbs.repeats import Losing, losers_of, read_losers
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 VERSION = 4
+LEAVING_VERSION = 1
+LEAVING_ROWS = 200_000
+"""Rows of which one task reads the losers again."""
 DUPLICATES = "duplicates.parquet"
 MANY = 0.2
 """Of a larger share of a source, near-duplicates are named: a passage that rows share may make them so."""
@@ -42,6 +56,24 @@ class DedupTask(NamedTuple):
     fingerprint: str
     near: NearFiles | None = None
     """Where `dedup.by` asks for near-duplicates."""
+    partitions: int = 0
+    """Ranges of keys that are looked at on their own; 0: as many as there are rows for. No byte hangs on it."""
+
+
+class LeavingTask(NamedTuple):
+    """Some checked rows."""
+
+    parts: tuple[Part, ...]
+    indexes: tuple[str, ...]
+    """The file of the index that stands beside each part."""
+    losers: tuple[str, ...]
+    fingerprint: str
+
+
+class MergeTask(NamedTuple):
+    """The files of losers, in the order of the rows."""
+
+    duplicates: tuple[str, ...]
 
 
 class Duplicate(NamedTuple):
@@ -78,81 +110,84 @@ def step_of(filters: Sequence[Step], options: Dedup, near: NearFiles | None = No
     return Step("dedup", VERSION, {"by": list(options.by)}, (*inputs, near.fingerprint) if near else inputs)
 
 
+def build(builder: Builder, step: Step, task: DedupTask) -> Built:
+    """The losers, found by partition where so many rows need more than one, else by one task; the bytes are the same.
+
+    Args:
+        builder: what builds steps.
+        step: of `step_of`.
+        task: all of it.
+    """
+    if not builder.has(step) and (count := builder.partitions or partitions_of(rows_of(task.indexes))) > 1:
+        task = task._replace(partitions=count)
+        filters = [made_by for made_by in step.inputs if task.near is None or made_by != task.near.fingerprint]
+        return builder.build(step, [_leaving(in_steps(builder), task, filters)], merge_shard)
+    return builder.build(step, [task], run_shard)
+
+
 def run_shard(task: DedupTask, folder: Path) -> ShardResult:
-    """Write the losers of all sources."""
-    losers, rows = _losers(task) if task.dedup.by else ([], {})
-    by_source: dict[str, Counter[str]] = {}
+    """Write the losers of all sources, in one process, a partition after the other."""
+    task = task._replace(partitions=task.partitions or partitions_of(rows_of(task.indexes)))
+    with TemporaryDirectory(prefix=".stages.", dir=folder) as scratch:
+        return merge_shard(_leaving(in_folder(Path(scratch)), task, ()), folder)
+
+
+def _leaving(run: RunStage, task: DedupTask, filters: Sequence[str]) -> MergeTask:
+    """Find the losers, and read their rows again file by file where there are any."""
+    losers = losers_of(run, filters, task.indexes, task.sources, task.dedup.by, task.near, task.partitions)
+    if not losers:
+        return MergeTask(())
+    parts = parts_of(task.conversations, LEAVING_ROWS)
+    index_of = dict(zip(task.conversations, task.indexes, strict=True))
+    tasks = [LeavingTask(part, tuple(index_of[one.path] for one in part), losers, task.fingerprint) for part in parts]
+    step = Step("leaving", LEAVING_VERSION, {"partitions": task.partitions}, (task.fingerprint,))
+    return MergeTask(run(step, tasks, leaving_shard).file(DUPLICATES))
+
+
+def leaving_shard(task: LeavingTask, folder: Path) -> ShardResult:
+    """Write the losers of some checked rows."""
     with TableWriter(folder / DUPLICATES, schema(), _to_table) as out:
-        for duplicate in _duplicates(task, losers, rows):
-            counts = by_source.setdefault(duplicate.left.source, Counter())
-            counts["rows/duplicate"] += 1
-            counts[f"codes/{duplicate.left.code}"] += 1
-            out.write(duplicate)
+        for part, index in zip(task.parts, task.indexes, strict=True):
+            for duplicate in _duplicates(part, index, task):
+                out.write(duplicate)
+    return ShardResult()
+
+
+def _duplicates(part: Part, index: str, task: LeavingTask) -> Iterator[Duplicate]:
+    numbers = [batch.column("row").to_pylist() for batch in part_batches(part._replace(path=index), ["row"])]
+    if not numbers:
+        return
+    losers = read_losers(task.losers, numbers[0][0], numbers[-1][-1])
+    if losers.keys().isdisjoint(chain.from_iterable(numbers)):
+        return
+    for batch in part_batches(part, None):
+        places = [place for place, row in enumerate(batch.column("row").to_pylist()) if row in losers]
+        if places:
+            for conversation in readmit(batch.take(places)):
+                yield _duplicate(conversation, losers[conversation.meta["row"]], task.fingerprint)
+
+
+def _duplicate(conversation: Any, losing: Losing, fingerprint: str) -> Duplicate:
+    says = "says the same as" if losing.similarity is None else f"is {losing.similarity:.2f} similar to"
+    fault = Rejected(losing.code, f"{says} row {losing.winner_row} ({losing.winner_file}:{losing.winner_line})")
+    left = from_conversation(conversation, fault, stage="dedup", config=fingerprint, class_="duplicate")
+    return Duplicate(left, losing.winner_id, losing.winner_row, losing.similarity)
+
+
+def merge_shard(task: MergeTask, folder: Path) -> ShardResult:
+    """Write the losers of all sources as one file, and count them."""
+    by_source: dict[str, Counter[str]] = {}
+    out = RegroupedWriter(folder / DUPLICATES, schema())
+    for path in task.duplicates:
+        for batch in batches(Path(path)):
+            out.write(batch)
+            for source, code in zip(*(batch.column(name).to_pylist() for name in ("source", "code")), strict=True):
+                by_source.setdefault(source, Counter()).update(("rows/duplicate", f"codes/{code}"))
+    out.close()
     together: Counter[str] = Counter()
     for counts in by_source.values():
         together.update(counts)
     return ShardResult(dict(together), {"by_source": by_source})
-
-
-def _losers(task: DedupTask) -> tuple[list[Loser], dict[Place, int]]:
-    near = read_known(task.near) if task.near else None
-    wanted = _repeated(task.indexes).union(near.texts if near else ())
-    order = {name: number for number, name in enumerate(task.sources)}
-    entries = [
-        Entry(row.id, row.weights, _place(order, row), row.exchange, row.row)
-        for row in (read_index([Path(path) for path in task.indexes]) if wanted else ())
-        if row.row in wanted and row.kept
-    ]
-    return duplicates(entries, task.dedup.by, near), {entry.place: entry.row for entry in entries}
-
-
-def _repeated(indexes: Sequence[str]) -> set[int]:
-    """Numbers of the rows whose id or first exchange another row may have.
-
-    24 bytes a row are held: the others can neither leave nor make one leave, and are never looked at again.
-    """
-    import numpy as np
-
-    rows, keys = array("q"), (array("Q"), array("Q"))
-    for path in indexes:
-        for batch in batches(Path(path), ["row", "kept", "id", "exchange"]):
-            kept = batch.filter(batch.column("kept"))
-            rows.extend(kept.column("row").to_pylist())
-            for held, name in zip(keys, ("id", "exchange"), strict=True):
-                held.extend(int(key[:16] or "0", 16) for key in kept.column(name).to_pylist())
-    found = np.zeros(len(rows), dtype=np.bool_)
-    for held in keys:
-        key = np.frombuffer(held, dtype=np.uint64)
-        _, inverse, counts = np.unique(key, return_inverse=True, return_counts=True)
-        found |= (counts[inverse] > 1) & (key != 0)
-    return set(np.frombuffer(rows, dtype=np.int64)[found].tolist())
-
-
-def _place(order: dict[str, int], row: IndexRow) -> Place:
-    return Place(order[row.source], row.source_file, row.source_line)
-
-
-def _duplicates(task: DedupTask, losers: list[Loser], rows: dict[Place, int]) -> Iterator[Duplicate]:
-    """The losers' rows, read again file by file where there are any."""
-    wanted = {rows[loser.entry.place]: loser for loser in losers}
-    for path, index in zip(task.conversations, task.indexes, strict=True):
-        if not any(row in wanted for batch in batches(Path(index), ["row"]) for row in batch.column("row").to_pylist()):
-            continue
-        for batch in batches(Path(path)):
-            if not wanted.keys() & set(batch.column("row").to_pylist()):
-                continue
-            for conversation in readmit(batch):
-                loser = wanted.get(conversation.meta["row"])
-                if loser is not None:
-                    yield _duplicate(conversation, loser, rows[loser.winner.place], task.fingerprint)
-
-
-def _duplicate(conversation: Any, loser: Loser, winner_row: int, fingerprint: str) -> Duplicate:
-    winner = loser.winner.place
-    says = "says the same as" if loser.similarity is None else f"is {loser.similarity:.2f} similar to"
-    fault = Rejected(loser.code, f"{says} row {winner_row} ({winner.file}:{winner.line})")
-    left = from_conversation(conversation, fault, stage="dedup", config=fingerprint, class_="duplicate")
-    return Duplicate(left, loser.winner.id, winner_row, loser.similarity)
 
 
 def warnings(result: ShardResult, rows: Mapping[str, int]) -> list[str]:

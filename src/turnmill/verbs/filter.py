@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -177,11 +177,3 @@ def _index_row(conversation: Checked, row_id: str, group_field: str | None, *, k
         exchange=exchange_key(conversation),
         kept=kept,
     )
-
-
-def read_index(paths: list[Path]) -> Iterator[IndexRow]:
-    """The rows of several index files, in order."""
-    for path in paths:
-        for batch in batches(path):
-            for row in batch.to_pylist():
-                yield IndexRow(**row)

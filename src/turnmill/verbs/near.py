@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnmill.dedup import Near as Known
 from turnmill.dedup.near import Comparing, NearPair, Sketcher, bands_of, said
+from turnmill.dedup.repeats import repeated
 from turnmill.files.arrays import SIGNED, UNSIGNED, ArrayWriter, array_length, open_array, wanted_of
 from turnmill.files.canonical import stored_messages
 from turnmill.files.tables import GroupRange, batches, group_ranges, write_columns
@@ -24,6 +25,7 @@ from turnmill.options import Near
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
 from turnmill.verbs.built import Builder
+from turnmill.verbs.partitions import key_range, partitions_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -147,7 +149,7 @@ def _write_keys(folder: Path, keys: NDArray[np.uint64]) -> None:
             out.write(numbers)
 
 
-def pair_tasks(shards: tuple[str, ...], options: Near, rows: int, parts: int | None = None) -> list[PairTask]:
+def pair_tasks(shards: tuple[str, ...], options: Near, rows: int, parts: int = 0) -> list[PairTask]:
     """The work of the pairs: as many ranges of keys as so many rows need, unless it is said how many."""
     parts = parts or max(1, -(-rows * bands_of(options.threshold).number // PART_ENTRIES))
     return [PairTask(shards, options.threshold, part, parts) for part in range(parts)]
@@ -249,9 +251,11 @@ def build_pairs(
     step = signatures_step(filters, options)
     signed = builder.build(step, tasks, sign_shard, rows=[task.groups.rows for task in tasks])
     shards = tuple(map(str, signed.file("")))
-    ranges = pair_tasks(shards, options, sum(result.counters["near/rows"] for result in signed.results))
+    rows = sum(result.counters["near/rows"] for result in signed.results)
+    ranges = pair_tasks(shards, options, rows, builder.partitions)
     paired = builder.build(pairs_step(step, len(ranges)), ranges, pair_shard)
-    return NearFiles(paired.step.fingerprint, shards, tuple(map(str, paired.file(PAIRS))))
+    usual = pairs_step(step, len(pair_tasks(shards, options, rows)))  # no step after this hangs on a number asked for
+    return NearFiles(usual.fingerprint, shards, tuple(map(str, paired.file(PAIRS))))
 
 
 def read_known(files: NearFiles) -> Known:
@@ -262,12 +266,25 @@ def read_known(files: NearFiles) -> Known:
     for path in files.pairs:
         for batch in batches(Path(path)):
             pairs.update(map(NearPair._make, zip(*(column.to_pylist() for column in batch.columns), strict=True)))
-    rows, digests = (
-        np.concatenate([np.zeros(0, kind), *(open_array(Path(shard) / _file(name), kind) for shard in files.shards)])
-        for name, kind in (("rows", SIGNED), ("digests", UNSIGNED))
-    )
-    _, inverse, counts = np.unique(digests, return_inverse=True, return_counts=True)
     paired = {row for pair in pairs for row in pair[:2]}
-    wanted = np.isin(rows, np.fromiter(paired, np.int64, len(paired))) | (counts[inverse] > 1)
-    texts = dict(zip(rows[wanted].tolist(), inverse[wanted].tolist(), strict=True))
+    lasting = np.fromiter(paired, np.int64, len(paired))
+    texts: dict[int, int] = {}
+    parts = partitions_of(sum(array_length(Path(shard) / _file("rows")) for shard in files.shards))
+    for part in range(parts):
+        rows, digests = _digests(files.shards, *key_range(part, parts))
+        wanted = np.isin(rows, lasting) | repeated(digests)
+        texts.update(zip(rows[wanted].tolist(), digests[wanted].tolist(), strict=True))
     return Known(sorted(pairs), texts)
+
+
+def _digests(shards: Sequence[str], first: int, end: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Row numbers and digests of the rows whose digest lies in a range."""
+    import numpy as np
+
+    found: list[tuple[NDArray[Any], NDArray[Any]]] = [(np.zeros(0, SIGNED), np.zeros(0, UNSIGNED))]
+    for shard in map(Path, shards):
+        rows, digests = (open_array(shard / _file(name), COLUMNS[name]) for name in ("rows", "digests"))
+        wanted = (digests >= np.uint64(first)) & (digests <= np.uint64(end - 1))
+        found.append((rows[wanted], digests[wanted]))
+    rows, digests = (np.concatenate(column) for column in zip(*found, strict=True))
+    return rows, digests

@@ -47,6 +47,7 @@ from turnmill.verbs import (
     tokenize,
 )  # fmt: skip
 from turnmill.verbs.built import Builder, Built
+from turnmill.verbs.held_out import SplitTask
 from turnmill.verbs.near import NearFiles
 from turnmill.verbs.read import OpenSource, open_sources, with_columns_named
 from turnmill.verbs.tokenize import Recipe
@@ -188,14 +189,23 @@ def refuse_inputs_inside(plan: Plan, output: Path) -> None:
             raise UsageError(what, next_step=f"--output {shell_word(f'{place}-again')}")
 
 
-def run(plan: Plan, cache: Place, progress: Progress | None = None) -> Prepared:
+def run(plan: Plan, cache: Place, progress: Progress | None = None, partitions: int = 0) -> Prepared:
     """Build every step that is not there already.
+
+    Args:
+        plan: what to do.
+        cache: where steps lie.
+        progress: told of finished rows.
+        partitions: how many ranges of keys dedup and split look at on their own; 0: as many as the rows need. No byte
+            of the result hangs on it.
 
     Raises:
         HealthError: a source lost too many rows, or the template cannot say too many; nothing is published.
     """
     config = plan.config
-    engine = Engine(executors.get(config.executor), config.workers or os.cpu_count() or 1, progress, cache.store)
+    engine = Engine(
+        executors.get(config.executor), config.workers or os.cpu_count() or 1, progress, cache.store, partitions
+    )
     builder = Builder(cache.folder, engine)
     evaluation = _evaluation(builder, plan)
     checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.sources}
@@ -213,7 +223,7 @@ def run(plan: Plan, cache: Place, progress: Progress | None = None) -> Prepared:
     compared = found if "near" in config.dedup.by else None
     step = dedup.step_of(steps, config.dedup, compared)
     task = dedup.DedupTask(indexes, conversations, names, config.dedup, step.fingerprint, compared)
-    deduped = builder.build(step, [task], dedup.run_shard)
+    deduped = dedup.build(builder, step, task)
     rows = {name: _sums(checked.results)["rows/checked"] for name, checked in checks.items()}
     plan.warnings.extend(dedup.warnings(deduped.results[0], rows))
     clean: dict[str, Built] = {}
@@ -297,10 +307,8 @@ def _split(
     step = split.step_of([deduped.step, *(one.step for one in clean.values())], config.split, own, found)
     left = tuple(str(path) for one in clean.values() for path in one.file(check.QUARANTINE))
     names = tuple(opened.source.name for opened in plan.sources)
-    task = split.SplitTask(
-        indexes, str(deduped.file(dedup.DUPLICATES)[0]), names, config.split, own, near=found, left=left
-    )
-    built = builder.build(step, [task], split.run_shard)
+    task = SplitTask(indexes, str(deduped.file(dedup.DUPLICATES)[0]), names, config.split, own, near=found, left=left)
+    built = split.build(builder, step, task)
     plan.warnings.extend(split.warnings(built.results[0], config.split))
     return built
 

@@ -272,9 +272,10 @@ def _conversations_node(name: str, source: PinnedSource, checked: Node, filtered
 def keep_shard(task: KeptTask, folder: Path) -> ShardResult:
     """Write the rows of a file that neither a filter nor dedup let go."""
     out = BatchWriter(folder / check.CONVERSATIONS, canonical_schema(task.keep_columns))
-    lost = dedup.lost_rows(Path(task.duplicates))
     counts: Counter[str] = Counter()
-    index_batches = batches(Path(task.indexed), ["row", "kept"])
+    index_batches = list(batches(Path(task.indexed), ["row", "kept"]))
+    ends = (index_batches[0]["row"][0].as_py(), index_batches[-1]["row"][-1].as_py()) if index_batches else (0, 0)
+    lost = dedup.lost_rows(Path(task.duplicates), *ends)
     for batch, index in zip(batches(Path(task.conversations)), index_batches, strict=True):
         rows = zip(index.column("row").to_pylist(), index.column("kept").to_pylist(), strict=True)
         kept = [place for place, (row, stays) in enumerate(rows) if stays and row not in lost]

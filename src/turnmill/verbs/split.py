@@ -3,59 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
-from array import array
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
 from turnmill.conversation import Json
-from turnmill.dedup import Near
 from turnmill.errors import UsageError, quote, shell_word
-from turnmill.files.tables import batches, write_columns
+from turnmill.files.tables import GROUP_OF_COLUMNS, RegroupedWriter
 from turnmill.options import Split
-from turnmill.split import MAX_GROUP_SHARE, joined_groups, require_one_amount, split_rows
+from turnmill.split import MAX_GROUP_SHARE, require_one_amount
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
-from turnmill.verbs.dedup import lost_rows
-from turnmill.verbs.filter import read_index
-from turnmill.verbs.near import NearFiles, read_known
+from turnmill.verbs.built import Builder, Built
+from turnmill.verbs.held_out import Found, SplitTask, require_asked, sides, sides_of
+from turnmill.verbs.near import NearFiles
+from turnmill.verbs.partitions import in_folder, in_steps, partitions_of, rows_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from turnmill.config import Config
 
 VERSION = 2
 SIDES = "sides.parquet"
-NAMED_GROUPS = 10
-"""So many of the groups that are too large are named."""
 Side = Literal["train", "eval"]
 
 
-class SplitTask(NamedTuple):
-    """All sources at once: a prompt group may span them."""
+class SidesTask(NamedTuple):
+    """What the stages found."""
 
-    indexes: tuple[str, ...]
-    duplicates: str
-    sources: tuple[str, ...]
-    split: Split
-    own: dict[str, Split]
-    """Of the sources that say for themselves how much is held out."""
-    near: NearFiles | None = None
-    """Where `split.near` asks for near-duplicates."""
-    left: tuple[str, ...] = ()
-    """Further files of rows that left behind the filters."""
-
-
-class _Rows(NamedTuple):
-    """The rows that stay, by column; 24 bytes a row."""
-
-    rows: NDArray[np.int64]
-    groups: NDArray[np.uint64]
-    sources: NDArray[np.int64]
+    task: SplitTask
+    found: Found
 
 
 def require_usable(options: Split, kept_columns: Sequence[str]) -> None:
@@ -86,85 +65,62 @@ def step_of(before: Sequence[Step], options: Split, own: Mapping[str, Split], ne
     return Step("split", VERSION, params, tuple(inputs))
 
 
+def build(builder: Builder, step: Step, task: SplitTask) -> Built:
+    """The sides, found by partition where so many rows need more than one, else by one task; the bytes are the same.
+
+    Args:
+        builder: what builds steps.
+        step: of `step_of`.
+        task: all of it.
+    """
+    if not builder.has(step) and (count := builder.partitions or partitions_of(rows_of(task.indexes))) > 1:
+        task = task._replace(partitions=count)
+        found = sides_of(in_steps(builder), task, step.inputs)
+        return builder.build(step, [SidesTask(task, found)], merge_shard)
+    return builder.build(step, [task], run_shard)
+
+
 def run_shard(task: SplitTask, folder: Path) -> ShardResult:
-    """Write the row numbers of those that stay, and which are held out."""
-    import numpy as np
+    """Write the row numbers of those that stay, and which are held out, in one process, a partition after the other."""
+    task = task._replace(partitions=task.partitions or partitions_of(rows_of(task.indexes)))
+    with TemporaryDirectory(prefix=".stages.", dir=folder) as scratch:
+        return merge_shard(SidesTask(task, sides_of(in_folder(Path(scratch)), task, ())), folder)
+
+
+def merge_shard(given: SidesTask, folder: Path) -> ShardResult:
+    """Write the row numbers of those that stay, and which are held out.
+
+    Raises:
+        UsageError: there are not so many rows to hold out.
+    """
     import pyarrow as pa
 
-    found = _staying(task)
-    joins = _joins(task)
-    own = {task.sources.index(name): split for name, split in task.own.items()}
-    keys = _joined(found.groups, joins)
-    sides = split_rows(keys, found.sources, task.split, own, task.sources)
+    task, found = given
+    require_asked(task, found)
     schema = pa.schema([pa.field("row", pa.int64(), nullable=False), pa.field("held_out", pa.bool_(), nullable=False)])
-    write_columns(folder / SIDES, {"row": found.rows, "held_out": sides.held_out}, schema)
-    counts = {"split/held-out": int(sides.held_out.sum()), "split/groups-too-large": len(sides.oversized)}
-    if task.near:
-        counts["split/groups-joined"] = sum(key != joined for key, joined in joins.items())
-    largest = sorted(sides.oversized.items(), key=lambda item: (-item[1], item[0]))[:NAMED_GROUPS]
-    named = {int(found.rows[np.argmax(keys == np.uint64(key))]): size for key, size in largest}
-    oversized = [[place, named[row]] for row, place in _places(task, named)]
-    return ShardResult(counts, {"rows": len(found.rows), "oversized": oversized})
+    out = RegroupedWriter(folder / SIDES, schema, GROUP_OF_COLUMNS)
+    staying = held_out = 0
+    for rows, held in sides(found):
+        out.write(pa.record_batch([pa.array(rows), pa.array(held)], schema=schema))
+        staying += len(rows)
+        held_out += int(held.sum())
+    out.close()
+    counts = {"split/held-out": held_out, "split/groups-too-large": found.oversized}
+    if found.joined is not None:
+        counts["split/groups-joined"] = found.joined
+    named = {group.row: group.size for group in found.named}
+    oversized = [[place, named[row]] for row, place in _places(task.indexes, sorted(named))]
+    return ShardResult(counts, {"rows": staying, "oversized": oversized})
 
 
-def _places(task: SplitTask, rows: Collection[int]) -> list[tuple[int, str]]:
-    """FILE:LINE of some rows, in order; the index is read again where there are any."""
-    indexed = read_index([Path(path) for path in task.indexes]) if rows else ()
-    return [(row.row, f"{row.source_file}:{row.source_line}") for row in indexed if row.row in rows]
+def _places(indexes: Sequence[str], rows: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """FILE:LINE of some rows, in order; the index is looked at again where there are any."""
+    import pyarrow.parquet as pq
 
-
-def _staying(task: SplitTask) -> _Rows:
-    """The rows that no step let go."""
-    import numpy as np
-
-    lost = lost_rows(Path(task.duplicates)).union(*(lost_rows(Path(path)) for path in task.left))
-    order = {name: number for number, name in enumerate(task.sources)}
-    rows, groups, sources = array("q"), array("Q"), array("q")
-    for path in task.indexes:
-        for row, source, group, kept in _read(path, ("row", "source", "group", "kept")):
-            if kept and row not in lost:
-                rows.append(row)
-                groups.append(group)
-                sources.append(order[source])
-    return _Rows(np.array(rows, dtype=np.int64), np.array(groups, dtype=np.uint64), np.array(sources, dtype=np.int64))
-
-
-def _joins(task: SplitTask) -> dict[int, int]:
-    """Group → the group that near-duplicates make it part of."""
-    if task.near is None:
-        return {}
-    known = read_known(task.near)
-    group_of: dict[int, int] = {}
-    for path in task.indexes:
-        group_of.update((row, group) for row, group in _read(path, ("row", "group")) if row in known.texts)
-    return joined_groups(_links(known, group_of))
-
-
-def _read(path: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Those columns of an index, row by row."""
-    for batch in batches(Path(path), columns):
-        yield from zip(*(batch.column(name).to_pylist() for name in columns), strict=True)
-
-
-def _joined(groups: NDArray[np.uint64], joins: Mapping[int, int]) -> NDArray[np.uint64]:
-    """The groups with each joined one as that which it is part of."""
-    import numpy as np
-
-    if not joins:
-        return groups
-    old = np.array(sorted(joins), dtype=np.uint64)
-    new = np.array([joins[key] for key in sorted(joins)], dtype=np.uint64)
-    at = np.minimum(np.searchsorted(old, groups), len(old) - 1)
-    return np.where(old[at] == groups, new[at], groups)
-
-
-def _links(known: Near, group_of: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    """Pairs of groups that near-duplicates stand in; those that leave as duplicates link, too."""
-    first: dict[int, int] = {}
-    for row, text in known.texts.items():
-        yield group_of[first.setdefault(text, row)], group_of[row]
-    for pair in known.pairs:
-        yield group_of[pair.first], group_of[pair.second]
+    for path in indexes if rows else ():
+        table = pq.read_table(path, columns=["row", "source_file", "source_line"], filters=[("row", "in", rows)])
+        for found in table.to_pylist():
+            yield found["row"], f"{found['source_file']}:{found['source_line']}"
 
 
 def warnings(result: ShardResult, options: Split) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 
 from turnmill.errors import UsageError
 from turnmill.executors import executors
+from turnmill.executors.local import workers_kept
 
 ONES = functools.partial(pow, 2)
 OWN = [name for name in executors.names() if not name.startswith("ray")]
@@ -50,6 +51,7 @@ import signal
 import time
 from contextlib import closing
 from turnmill.executors import executors
+from turnmill.executors.local import workers_kept
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits that it is ignored
     with closing(executors.get("local")(time.sleep, [0, 600, 600], 2)) as results:
@@ -77,3 +79,22 @@ def test_a_run_that_ends_leaves_the_workers_of_another_alone() -> None:
     assert next(shorter) is None
     shorter.close()
     assert list(longer) == [None] * 3
+
+
+def test_workers_that_are_kept_do_all_that_is_asked_of_them_in_a_block() -> None:
+    local, process = executors.get("local"), ["(__import__('time').sleep(0.2), __import__('os').getpid())[1]"] * 6
+    with workers_kept():
+        first, second = set(local(eval, process, 2)), set(local(eval, process, 2))
+        more = set(local(eval, process, 3))
+    assert first == second
+    assert len(first) == 2
+    assert more & first == set()
+    assert multiprocessing.active_children() == []
+
+
+def test_kept_workers_end_with_what_went_wrong_in_the_block() -> None:
+    with pytest.raises(ZeroDivisionError), workers_kept():
+        list(executors.get("local")(functools.partial(operator.truediv, 1), [1, 0, 2], 2))
+    with pytest.raises(UsageError, match="worker process was ended"), workers_kept():
+        list(executors.get("local")(os._exit, [9, 9], 2))
+    assert multiprocessing.active_children() == []

@@ -6,9 +6,11 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from contextvars import ContextVar
 from multiprocessing.process import BaseProcess
 from typing import Any
 
@@ -19,6 +21,66 @@ from turnmill.executors.inline import inline
 _starting = threading.Lock()
 
 
+class Workers:
+    """Spawned processes that run tasks until they are ended."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _prepare_worker)
+        self._children: set[BaseProcess] = set()
+
+    def submit(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Future[Any]]:
+        """The results to be, in the tasks' order."""
+        with _starting:  # the first task starts all workers; another run of this process may start its own
+            before = set(multiprocessing.active_children())
+            futures = [self._pool.submit(function, task) for task in tasks]
+            self._children |= set(multiprocessing.active_children()) - before
+        return futures
+
+    def end(self, *, at_once: bool) -> None:
+        """End them: idle ones, or whatever they are at."""
+        if at_once:
+            for child in self._children:
+                child.terminate()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+class _Kept:
+    """The workers that the calls of a block share: as many as the largest of them asked for so far."""
+
+    def __init__(self) -> None:
+        self.workers: Workers | None = None
+
+    def at_least(self, count: int) -> Workers:
+        if self.workers is None or self.workers.count < count:
+            self.end(at_once=False)
+            self.workers = Workers(count)
+        return self.workers
+
+    def end(self, *, at_once: bool) -> None:
+        if self.workers is not None:
+            self.workers.end(at_once=at_once)
+        self.workers = None
+
+
+_kept: ContextVar[_Kept | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def workers_kept() -> Iterator[None]:
+    """Within the block, calls of `local` in this thread share workers, which keep what they loaded."""
+    kept = _Kept()
+    token = _kept.set(kept)
+    try:
+        yield
+    except BaseException:  # do not wait for tasks that have begun
+        kept.end(at_once=True)
+        raise
+    finally:
+        _kept.reset(token)
+        kept.end(at_once=False)
+
+
 @executor("local")
 def local(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) -> Generator[Any, None, None]:
     """Runs tasks in `workers` spawned processes; one task or one worker needs none.
@@ -26,27 +88,29 @@ def local(function: Callable[[Any], Any], tasks: Sequence[Any], workers: int) ->
     Raises:
         UsageError: a worker died, as one does that the system ends for its memory.
     """
-    workers = min(workers, len(tasks))
-    if workers <= 1:
+    count = min(workers, len(tasks))
+    if count <= 1:
         yield from inline(function, tasks, 1)
         return
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _prepare_worker)
-    children: set[BaseProcess] = set()
+    kept = _kept.get()
+    own = Workers(count) if kept is None else kept.at_least(count)
+    futures: list[Future[Any]] = []
+    at_once = True
     try:
-        with _starting:  # the first task starts all workers; another run of this process may start its own
-            before = set(multiprocessing.active_children())
-            futures = [pool.submit(function, task) for task in tasks]
-            children = set(multiprocessing.active_children()) - before
+        futures = own.submit(function, tasks)
         for future in futures:
             yield future.result()
+        at_once = False
     except BrokenProcessPool as problem:
-        raise _worker_died(workers) from problem
-    except (KeyboardInterrupt, SystemExit, GeneratorExit):  # do not wait for tasks that have begun
-        for child in children:
-            child.terminate()
+        raise _worker_died(count) from problem
+    except Exception:  # of a task: those that have begun may end
+        at_once = False
         raise
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        for future in futures:
+            future.cancel()
+        if kept is None:
+            own.end(at_once=at_once)
 
 
 def _worker_died(workers: int) -> UsageError:

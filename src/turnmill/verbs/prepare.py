@@ -19,6 +19,7 @@ from turnmill.conversation import Json
 from turnmill.dialects.sessions import TRACE_COLUMNS
 from turnmill.errors import HealthError, UsageError, shell_word
 from turnmill.executors import executors
+from turnmill.executors.local import workers_kept
 from turnmill.files.disk import beside
 from turnmill.files.selection import SELECTION
 from turnmill.files.stores import is_url
@@ -206,7 +207,12 @@ def run(plan: Plan, cache: Place, progress: Progress | None = None, partitions: 
     engine = Engine(
         executors.get(config.executor), config.workers or os.cpu_count() or 1, progress, cache.store, partitions
     )
-    builder = Builder(cache.folder, engine)
+    with workers_kept():
+        return _built(Builder(cache.folder, engine), plan)
+
+
+def _built(builder: Builder, plan: Plan) -> Prepared:
+    config = plan.config
     evaluation = _evaluation(builder, plan)
     checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.sources}
     filters = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from turnmill.conversation import Json
 from turnmill.errors import UsageError
 from turnmill.executors import executors
+from turnmill.executors.local import workers_kept
 from turnmill.files.inventory import rows_of
 from turnmill.files.publish import publish
 from turnmill.steps.build import Engine, Progress
@@ -78,8 +79,9 @@ def run(plan: RenderPlan, cache: Place, progress: Progress | None = None) -> Ren
     config = plan.config
     workers = config.workers or os.cpu_count() or 1
     builder = Builder(cache.folder, Engine(executors.get(config.executor), workers, progress, cache.store))
-    checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.opened}
-    return RenderedTexts(checks, {name: _render(builder, plan, name, built) for name, built in checks.items()})
+    with workers_kept():
+        checks = {opened.source.name: _check(builder, plan, opened) for opened in plan.opened}
+        return RenderedTexts(checks, {name: _render(builder, plan, name, built) for name, built in checks.items()})
 
 
 def _check(builder: Builder, plan: RenderPlan, opened: OpenSource) -> Built:

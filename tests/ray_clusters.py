@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 RAY = str(Path(sys.executable).with_name("ray"))
@@ -66,6 +67,10 @@ class Cluster:
 
 
 def workers_at_work() -> list[int]:
-    """Processes of this machine that run a task of ours now."""
-    found = subprocess.run(["pgrep", "-f", "ray::_called"], capture_output=True, text=True, check=False)
-    return [int(number) for number in found.stdout.split()]
+    """Processes of this machine that run a task of ours now: Ray names them so."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (folder / "cmdline").read_bytes().startswith(b"ray::_called"):
+                found.append(int(folder.name))
+    return found

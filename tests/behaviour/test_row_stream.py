@@ -14,7 +14,7 @@ import pytest
 import turnmill
 from chats import chat
 from turnmill.errors import HealthError, StaleError, UsageError
-from turnmill.files.packed import laid_out
+from turnmill.files.packed import packed_row
 from turnmill.files.prepared import PreparedData
 from turnmill.files.record import Shard
 from turnmill.stream.collate import collate_padded
@@ -54,7 +54,7 @@ def ids_of(batches) -> list[str]:
 
 def examples_of(folder, side="train") -> list[dict]:
     examples = PreparedData(folder).examples(side)
-    return [laid_out([examples.row(number)]) for number in range(len(examples))]
+    return [packed_row(examples.laid_out([number])) for number in range(len(examples))]
 
 
 def streams(data, batch_size, ranks, **options):

@@ -19,8 +19,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from generate import SEED, write
-from run import RESULTS, line, table
+from run import RESULTS, line, rows_file, table
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from ray_clusters import Cluster
@@ -76,15 +75,6 @@ def main() -> None:
             seconds, alone = median(found[way, size]), median(found["1 process", size])
             cells += [f"{seconds:.1f}", f"{size / seconds:,.0f}", f"{alone / seconds:.2f}"]
         line(way, *cells)
-
-
-def rows_file(size: int) -> Path:
-    """The rows, made once."""
-    path = RESULTS / f"rows-{SEED}-{size}.jsonl"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write(path, size)
-    return path
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def {name}():
 RUN = """
 import turnmill.verbs.source_steps as steps
 from functools import partial
-steps.plan_files = partial(steps.plan_files, shard_bytes=20_000)
+steps.planned_source = partial(steps.planned_source, shard_bytes=20_000)
 from turnmill.cli.app import main
 if __name__ == "__main__":
     main()

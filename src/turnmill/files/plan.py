@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import BinaryIO, cast
@@ -36,7 +36,7 @@ _PLAIN_TEXT = re.compile(r"\.txt(\.(gz|gzip|zst|zstd))?$", re.IGNORECASE)
 
 def plan(  # noqa: PLR0913  # one keyword for each thing that may differ
     source: str,
-    data: Sequence[str],
+    data: Sequence[str] | Sequence[tuple[str, str]],
     options: Read,
     *,
     first_row: int = 0,
@@ -49,7 +49,7 @@ def plan(  # noqa: PLR0913  # one keyword for each thing that may differ
 
     Args:
         source: the source's name.
-        data: files, directories, globs, URLs or `-`.
+        data: files, directories, globs, URLs or `-`; or files that are known, path and name of each.
         options: what makes a record too large.
         first_row: number of the source's first record over all inputs: the rows of the sources before it.
         shard_bytes: see `SHARD_BYTES`; files that cannot be split are one shard whatever it is.
@@ -62,33 +62,9 @@ def plan(  # noqa: PLR0913  # one keyword for each thing that may differ
         UsageError: nothing found, or a file is unreadable, empty, or of a kind that is not read.
         StaleError: a file changed while it was hashed.
     """
-    return plan_files(
-        source,
-        resolve(data),
-        options,
-        first_row=first_row,
-        shard_bytes=shard_bytes,
-        plain_text=plain_text,
-        session_of=session_of,
-        is_hashed=is_hashed,
-    )
-
-
-def plan_files(  # noqa: PLR0913  # as `plan`
-    source: str,
-    named: Iterable[tuple[str, str]],
-    options: Read,
-    *,
-    first_row: int = 0,
-    shard_bytes: int = SHARD_BYTES,
-    plain_text: bool = False,
-    session_of: SessionOf | None = None,
-    is_hashed: bool = True,
-) -> SourcePlan:
-    """The shards of files that are known: path and name of each; else as `plan`."""
     files: list[SourceFile] = []
     shards: list[Shard] = []
-    for path, name in named:
+    for path, name in _named(data):
         whole = _whole_file(source, path, name, first_row)
         if plain_text and is_plain_text(name):
             whole = msgspec.structs.replace(whole, layout="lines")
@@ -111,6 +87,12 @@ def plan_files(  # noqa: PLR0913  # as `plan`
         what = f"source {source!r} holds no conversation: in none of its {len(files):,} session(s) does anybody answer"
         raise UsageError(what, next_step=look_at(files[0].path))
     return SourcePlan(source, tuple(files), tuple(shards))
+
+
+def _named(data: Sequence[str] | Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Path and name of each file."""
+    known = [item for item in data if not isinstance(item, str)]
+    return known or resolve([item for item in data if isinstance(item, str)])
 
 
 def first_records(whole: Shard, options: Read) -> list[dict[str, Json]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from turnmill.conversation import Json
 from turnmill.errors import Rejected
-from turnmill.files.plan import plan_files
+from turnmill.files.plan import plan
 from turnmill.files.read import records
 from turnmill.files.tables import write_columns
 from turnmill.options import Read
@@ -52,7 +52,7 @@ def run_shard(task: PromptsTask, folder: Path) -> ShardResult:
 
 def _values(source: str, files: tuple[tuple[str, str], ...]) -> Iterator[dict[str, Json]]:
     """Records of files that can be read; the others are rejected where the source is checked."""
-    for shard in plan_files(source, files, Read()).shards:
+    for shard in plan(source, files, Read()).shards:
         yield from (record.value for record in records(shard, Read()) if isinstance(record.value, dict))
 
 

@@ -14,7 +14,8 @@ from turnmill.dialects import dialects
 from turnmill.errors import HealthError, shell_word
 from turnmill.files.canonical import schema as canonical_schema
 from turnmill.files.download import Wanted, fetch, partial_name, wanted_files
-from turnmill.files.plan import SHARD_BYTES, plan_files
+from turnmill.files.plan import SHARD_BYTES
+from turnmill.files.plan import plan as planned_source
 from turnmill.files.storage import sha256_of
 from turnmill.files.stores import is_url
 from turnmill.files.tables import BatchWriter, batches
@@ -187,7 +188,7 @@ def _check_node(
 
     def plan(folders: tuple[Path, ...]) -> list[check.CheckTask]:
         known = str(shard_folder(folders[1], 0) / prompts.PROMPTS) if restored is not None else ""
-        found = limited(plan_files(name, downloaded(folders[0]), read), limits.rows)
+        found = limited(planned_source(name, downloaded(folders[0]), read), limits.rows)
         return [
             check.CheckTask(
                 shard, source.dialect, mapped, read, Check(), source.fractional, step.fingerprint, key, known

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 WeightField = Literal["weight", "loss", "loss_weight", "train", "trainable"]
 SIDES: tuple[Side, ...] = ("train", "eval")
 BATCH_ROWS = 1_000
+LOAD_JSON = """from datasets import load_dataset
+
+data = load_dataset("json", data_files="{file}", split="train")
+"""
 UNSAYABLE = "rows the target has no form for"
 
 

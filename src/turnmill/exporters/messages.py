@@ -8,7 +8,7 @@ from collections.abc import Callable
 from turnmill.conversation import Checked, Json
 from turnmill.dialects.openai import write_openai
 from turnmill.errors import Rejected
-from turnmill.exporters import Exporting, Howto, Trains, exporter, sayable, trained_messages
+from turnmill.exporters import LOAD_JSON, Exporting, Howto, Trains, exporter, sayable, trained_messages
 from turnmill.files.prepared import Side
 
 FILES: dict[Side, str] = {"train": "train.jsonl", "eval": "eval.jsonl"}
@@ -59,13 +59,7 @@ def to_messages(exporting: Exporting) -> Howto:
 
     for side in exporting.sides:
         exporting.lines(FILES[side], sayable(exporting.conversations(side), record, exporting.lose))
-    return Howto("load.py", LOAD)
-
-
-LOAD = """from datasets import load_dataset
-
-data = load_dataset("json", data_files="train.jsonl", split="train")
-"""
+    return Howto("load.py", LOAD_JSON.format(file=FILES["train"]))
 
 
 @exporter("openai")

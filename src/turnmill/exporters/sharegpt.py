@@ -8,14 +8,10 @@ from collections.abc import Iterator
 from turnmill.conversation import Json
 from turnmill.dialects.writing import write_record
 from turnmill.errors import Rejected
-from turnmill.exporters import UNSAYABLE, Exporting, Howto, exporter
+from turnmill.exporters import LOAD_JSON, UNSAYABLE, Exporting, Howto, exporter
 from turnmill.files.prepared import Side
 
 FILES: dict[Side, str] = {"train": "train.json", "eval": "eval.json"}
-LOAD = """from datasets import load_dataset
-
-data = load_dataset("json", data_files="{file}", split="train")
-"""
 ODD, EVEN = ("human", "observation"), ("gpt", "function_call")
 
 
@@ -39,10 +35,7 @@ def to_sharegpt(exporting: Exporting) -> Howto:
     """ShareGPT's conversations of from and value: every turn of the assistant's trains there."""
     for side in exporting.sides:
         exporting.lines(f"{side}.jsonl", records(exporting, side, "sharegpt"))
-    return Howto(
-        "load.py",
-        'from datasets import load_dataset\n\ndata = load_dataset("json", data_files="train.jsonl", split="train")\n',
-    )
+    return Howto("load.py", LOAD_JSON.format(file="train.jsonl"))
 
 
 @exporter("alpaca")
@@ -50,10 +43,7 @@ def to_alpaca(exporting: Exporting) -> Howto:
     """Alpaca's instruction, output, history and system: the last answer trains there, or all of them."""
     for side in exporting.sides:
         exporting.array(FILES[side], records(exporting, side, "alpaca"))
-    return Howto(
-        "load.py",
-        'from datasets import load_dataset\n\ndata = load_dataset("json", data_files="train.json", split="train")\n',
-    )
+    return Howto("load.py", LOAD_JSON.format(file="train.json"))
 
 
 @exporter("llamafactory")

@@ -248,11 +248,10 @@ def source_steps(name: str, *, template: str = "chatml", limit: int | None = Non
     Raises:
         UnknownName: no such source.
     """
-    from turnmill.options import Model, Render
-    from turnmill.verbs.render import Wording
+    from turnmill.verbs.render import template_alone
     from turnmill.verbs.source_steps import Limits, nodes_of
 
-    return nodes_of(name, Wording(Model(template=template), Render(), {}), Limits(limit))
+    return nodes_of(name, template_alone(template), Limits(limit))
 
 
 def run_steps(

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from chats import chat
+from dedup_at_once import duplicates
 from published import Published
 from turnmill import dedup
 from turnmill.config import Config
@@ -100,7 +101,7 @@ def test_partitions_find_what_a_look_at_all_rows_finds(partitioned, tmp_path):
         if row["kept"]
     ]
     expected = {
-        loser.entry.row: (loser.code, loser.winner.row) for loser in dedup.duplicates(entries, BY_ROWS["dedup"]["by"])
+        loser.entry.row: (loser.code, loser.winner.row) for loser in duplicates(entries, BY_ROWS["dedup"]["by"])
     }
     assert {row["row"]: (row["code"], row["winner_row"]) for row in lost} == expected
     source_of = {row["row"]: row["source"] for row in rows}

@@ -4,13 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedup_at_once import duplicates, exact_duplicates
 from turnmill.conversation import Conversation, Message
 from turnmill.dedup import (
     Entry,
     Near,
     Place,
-    duplicates,
-    exact_duplicates,
     exchange_key,
     near_duplicates,
     weights_key,

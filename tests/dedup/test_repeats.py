@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnmill.dedup import Entry, Place, exact_duplicates, exchange_duplicates
+from dedup_at_once import exact_duplicates, exchange_duplicates
+from turnmill.dedup import Entry, Place
 from turnmill.dedup.repeats import ENTRY, entry_of, halves, ids_of, repeated, repeats, weights_hash
 
 NONE = "0" * 31

@@ -123,10 +123,9 @@ def run(  # noqa: PLR0913  # an option each
 
 def wording_of(template: str) -> Wording:
     """What chats are rendered with: a template alone."""
-    from turnmill.options import Model, Render
-    from turnmill.verbs.render import Wording
+    from turnmill.verbs.render import template_alone
 
-    return Wording(Model(template=template), Render(), {})
+    return template_alone(template)
 
 
 LIST = "turnmill steps list"

@@ -83,7 +83,7 @@ def repeated(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
 
 
 def repeats(entries: NDArray[Any], way: Way) -> Repeats:
-    """The rows whose key a row of a lower place has: what `exact_duplicates` and `exchange_duplicates` say of objects.
+    """The rows whose key a row of a lower place has.
 
     Args:
         entries: of `ENTRY`; all rows of a key are among them. Files are numbered in the order of sources and names.

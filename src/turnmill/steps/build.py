@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -18,7 +17,7 @@ from turnmill.files.disk import beside, sync_names, sync_tree, write_whole, writ
 from turnmill.files.inventory import MANIFEST, inventory, json_file, made_by
 from turnmill.steps.lease import lease
 from turnmill.steps.manifest import Manifest, built
-from turnmill.steps.shards import RESULT, RunShard, ShardResult, ShardTask, clean, run_task, shard_folder
+from turnmill.steps.shards import RESULT, RunShard, ShardResult, ShardTask, clean, run_task, shard_folder, sums
 from turnmill.steps.step import Step
 from turnmill.steps.store import StepStore
 
@@ -131,12 +130,9 @@ def _run_shards(step: Step, tasks: Sequence[ShardTask], engine: Engine) -> list[
 
 
 def _publish(step: Step, draft: Path, folder: Path, results: Sequence[ShardResult], finish: Finish) -> None:
-    sums: Counter[str] = Counter()
-    for result in results:
-        sums.update(result.counters)
     said = finish(draft, results)
     own, made = said if isinstance(said, Finished) else (said, None)
-    counters = {**dict(sorted(sums.items())), **own}
+    counters = {**dict(sorted(sums(results).items())), **own}
     manifest = Manifest(step.fingerprint, step, step.inputs, counters, inventory(draft), made_by())
     if made is not None:
         manifest = msgspec.structs.replace(manifest, result=msgspec.to_builtins(made))

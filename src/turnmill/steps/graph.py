@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -34,8 +34,6 @@ class Node:
     run_shard: RunShard
     needs: tuple[Node, ...] = ()
     finish: Finish = no_finish
-    engine: Callable[[Engine], Engine] = field(default=lambda engine: engine)
-    """The run's engine → that of this node, where it needs another."""
 
     def __post_init__(self) -> None:
         missing = [need.name for need in self.needs if need.step.fingerprint not in self.step.inputs]
@@ -180,7 +178,7 @@ def _build(node: Node, cache: Path, engine: Engine) -> Outcome:
         if not is_there:
             _fetch(node.needs, engine.store)
         shards = [] if is_there else node.plan(tuple(need.folder(cache) for need in node.needs))
-        build(node.step, cache, shards, node.run_shard, finish=node.finish, engine=node.engine(engine))
+        build(node.step, cache, shards, node.run_shard, finish=node.finish, engine=engine)
         if is_there:
             return Outcome(node, "built")
     except Exception as error:

@@ -6,7 +6,8 @@ import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,14 @@ class ShardResult(msgspec.Struct, frozen=True):
     """Whatever the step's finish needs: small, JSON."""
     files: tuple[FileEntry, ...] = ()
     """The files it wrote, relative to its folder; filled in by the runner."""
+
+
+def sums(results: Iterable[ShardResult]) -> dict[str, int]:
+    """Counters over shards."""
+    total: Counter[str] = Counter()
+    for result in results:
+        total.update(result.counters)
+    return dict(total)
 
 
 RunShard = Callable[[Any, Path], ShardResult]

@@ -26,7 +26,7 @@ from turnmill.files.tables import TableWriter
 from turnmill.options import Check, Health, Read, Source
 from turnmill.repairs import Mending, repairs
 from turnmill.repairs.mender import Mender, with_repairs
-from turnmill.steps.shards import ShardResult
+from turnmill.steps.shards import ShardResult, sums
 from turnmill.steps.step import Step
 from turnmill.verbs.adapted import adapted
 from turnmill.verbs.read import OpenSource, mapping_of
@@ -276,6 +276,17 @@ def check_health(source: str, counts: dict[str, int], health: Health, next_step:
 def show_command(opened: OpenSource) -> str:
     """The command that shows what becomes of a source's rows."""
     return f"turnmill check {shlex.join(opened.source.data)}"
+
+
+def check_source(opened: OpenSource, config: Config, results: Sequence[ShardResult]) -> None:
+    """End the run where a source lost too many rows, or a file of it breaks off.
+
+    Raises:
+        HealthError: as `check_health` and `check_fatal`.
+    """
+    own = config.of(opened.source)
+    check_health(opened.source.name, sums(results), own.health, show_command(opened))
+    check_fatal([fault for result in results for fault in result.extra["fatal"]], own.read)
 
 
 def check_fatal(faults: Sequence[str], read: Read) -> None:

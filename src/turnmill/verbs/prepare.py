@@ -6,8 +6,7 @@ import dataclasses
 import hashlib
 import os
 import shlex
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,7 @@ from turnmill.options import KEEP_ALL, Render
 from turnmill.repairs.mender import alarms
 from turnmill.selection import ORDERED
 from turnmill.steps.build import Engine, Progress
-from turnmill.steps.shards import ShardResult
+from turnmill.steps.shards import ShardResult, sums
 from turnmill.steps.step import Step
 from turnmill.steps.store import Place, place_of
 from turnmill.verbs import (
@@ -230,7 +229,7 @@ def _built(builder: Builder, plan: Plan) -> Prepared:
     step = dedup.step_of(steps, config.dedup, compared)
     task = dedup.DedupTask(indexes, conversations, names, config.dedup, step.fingerprint, compared)
     deduped = dedup.build(builder, step, task)
-    rows = {name: _sums(checked.results)["rows/checked"] for name, checked in checks.items()}
+    rows = {name: sums(checked.results)["rows/checked"] for name, checked in checks.items()}
     plan.warnings.extend(dedup.warnings(deduped.results[0], rows))
     clean: dict[str, Built] = {}
     if evaluation is not None:
@@ -255,30 +254,15 @@ def _check(builder: Builder, plan: Plan, opened: OpenSource) -> Built:
     step = check.step_of(opened, config)
 
     def finish(_: Path, results: Sequence[ShardResult]) -> dict[str, Json]:
-        _check_source(plan, opened, results)
+        check.check_source(opened, config, results)
         return {}
 
     tasks = check.tasks_of(opened, config, step.fingerprint)
     built = builder.build(step, tasks, check.run_shard, finish, rows=[task.shard.rows for task in tasks])
-    warning = check.check_health(
-        name, _sums(built.results), config.of(opened.source).health, check.show_command(opened)
-    )
+    warning = check.check_health(name, sums(built.results), config.of(opened.source).health, check.show_command(opened))
     plan.warnings.extend([warning] if warning else [])
-    plan.warnings.extend(alarms(name, _sums(built.results)))
+    plan.warnings.extend(alarms(name, sums(built.results)))
     return built
-
-
-def _check_source(plan: Plan, opened: OpenSource, results: Sequence[ShardResult]) -> None:
-    counts, own = _sums(results), plan.config.of(opened.source)
-    check.check_health(opened.source.name, counts, own.health, check.show_command(opened))
-    check.check_fatal([fault for result in results for fault in result.extra["fatal"]], own.read)
-
-
-def _sums(results: Iterable[ShardResult]) -> dict[str, int]:
-    sums: Counter[str] = Counter()
-    for result in results:
-        sums.update(result.counters)
-    return dict(sums)
 
 
 def _filter(builder: Builder, config: Config, checked: Built) -> Built:
@@ -331,11 +315,11 @@ def _tokenize(builder: Builder, plan: Plan, name: str, checked: Built, sided: Bu
     ]
 
     def finish(_: Path, results: Sequence[ShardResult]) -> dict[str, Json]:
-        check_sayable(name, _sums(results), recipe.render, plan.model.name)
+        check_sayable(name, sums(results), recipe.render, plan.model.name)
         return {}
 
     built = builder.build(step, tasks, tokenize.run_shard, finish, rows=[task.groups.rows for task in tasks])
-    check_sayable(name, _sums(built.results), recipe.render, plan.model.name)
+    check_sayable(name, sums(built.results), recipe.render, plan.model.name)
     return built
 
 
@@ -418,7 +402,7 @@ def _pack(builder: Builder, plan: Plan, examples: dict[str, Built], selection: B
     require_filled(mixed, dict(weights))
     plan.warnings.extend(mix.warnings_of(mixed))
     if not len(built.results) or not built.counters["train/packs"]:
-        counts = _sums(result for one in examples.values() for result in one.results)
+        counts = sums(result for one in examples.values() for result in one.results)
         why = _codes_listing(counts) or "  every row was held out, filtered, contaminated or a duplicate"
         raise HealthError(f"no row became a training example:\n{why}", next_step=_census_of(config))
     return built

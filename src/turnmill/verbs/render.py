@@ -58,6 +58,11 @@ class Wording(NamedTuple):
     template_kwargs: dict[str, Any]
 
 
+def template_alone(template: str) -> Wording:
+    """What a template says by itself: a file, or the name of one of turnmill's own."""
+    return Wording(Model(template=template), Render(), {})
+
+
 def model_of(wording: Wording) -> LoadedModel:
     """The model whose template speaks, with no beginning-of-sequence token."""
     model = wording.model

@@ -14,14 +14,13 @@ from turnmill.executors.local import workers_kept
 from turnmill.files.inventory import rows_of
 from turnmill.files.publish import publish
 from turnmill.steps.build import Engine, Progress
-from turnmill.steps.shards import ShardResult
+from turnmill.steps.shards import ShardResult, sums
 from turnmill.steps.store import Place
 from turnmill.verbs import check, render
 from turnmill.verbs.built import Builder, Built
 from turnmill.verbs.prepare import check_sayable
 from turnmill.verbs.read import OpenSource, open_sources
 from turnmill.verbs.render import Wording
-from turnmill.verbs.source_steps import sums
 
 if TYPE_CHECKING:
     from turnmill.config import Config
@@ -85,13 +84,11 @@ def run(plan: RenderPlan, cache: Place, progress: Progress | None = None) -> Ren
 
 
 def _check(builder: Builder, plan: RenderPlan, opened: OpenSource) -> Built:
-    config, name = plan.config, opened.source.name
+    config = plan.config
     step = check.step_of(opened, config)
 
     def finish(_: Path, results: Sequence[ShardResult]) -> Mapping[str, Json]:
-        own = config.of(opened.source)
-        check.check_health(name, sums(results), own.health, check.show_command(opened))
-        check.check_fatal([fault for result in results for fault in result.extra["fatal"]], own.read)
+        check.check_source(opened, config, results)
         return {}
 
     tasks = check.tasks_of(opened, config, step.fingerprint)

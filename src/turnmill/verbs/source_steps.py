@@ -20,22 +20,22 @@ from turnmill.files.storage import sha256_of
 from turnmill.files.stores import is_url
 from turnmill.files.tables import BatchWriter, batches
 from turnmill.files.texts import template_of
-from turnmill.options import Check, Dedup, Filter, Health, Model, Read, Render, Source
+from turnmill.options import Check, Dedup, Filter, Health, Read, Source
 from turnmill.repairs import repairs
 from turnmill.sources import Pin, PinnedSource, sources
 from turnmill.steps.build import Finished
 from turnmill.steps.graph import Node
-from turnmill.steps.shards import RESULT, ShardResult, shard_folder
+from turnmill.steps.shards import RESULT, ShardResult, shard_folder, sums
 from turnmill.steps.step import Step
 from turnmill.verbs import check, dedup, filter, normalize, prompts, render
 from turnmill.verbs.prepare import check_sayable
 from turnmill.verbs.read import limited
-from turnmill.verbs.render import Wording
+from turnmill.verbs.render import Wording, template_alone
 
 DOWNLOAD_VERSION = CONVERSATIONS_VERSION = 1
 SOURCE_VERSION = 1
 """Of how a source's rows are read: beside `check.VERSION`."""
-DEFAULT_WORDING = Wording(Model(template="chatml"), Render(), {})
+DEFAULT_WORDING = template_alone("chatml")
 
 
 class Chats(msgspec.Struct, frozen=True):
@@ -202,14 +202,6 @@ def _check_node(
         return {}
 
     return Node(f"{name}/check", step, plan, check.run_shard, needs, finish)
-
-
-def sums(results: Sequence[ShardResult]) -> dict[str, int]:
-    """Counters over the shards."""
-    total: Counter[str] = Counter()
-    for result in results:
-        total.update(result.counters)
-    return dict(total)
 
 
 def _filter_node(name: str, checked: Node) -> Node:

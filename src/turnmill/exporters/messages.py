@@ -139,3 +139,35 @@ def swift_messages(message: dict[str, Json], weight: float) -> list[Json]:
         said = {"name": function["name"], "arguments": json.loads(function["arguments"])}
         found.append({"role": "tool_call", "content": json.dumps(said, ensure_ascii=False), **learns})
     return found
+
+
+@exporter("torchtune")
+def to_torchtune(exporting: Exporting) -> Howto:
+    """Torchtune's chat lines: every turn of the assistant trains; rows with tools are left out and counted."""
+
+    def record(conversation: Checked, trains: Trains) -> Json:
+        count_weights(exporting, trains)
+        messages = messages_of(conversation, trains, "weight", int)
+        if any("tool_calls" in message or message["role"] == "tool" for message in messages):
+            raise Rejected("dialect-cannot-say", "calls and results have no form there")
+        exporting.lose(
+            "messages that train there and not here", sum(not message.get("weight", 1) for message in messages)
+        )
+        said = [{"role": message["role"], "content": message["content"]} for message in messages]
+        exporting.lose("reasoning left out of messages", sum("reasoning_content" in message for message in messages))
+        return {"messages": said}
+
+    for side in exporting.sides:
+        exporting.lines(FILES[side], sayable(exporting.conversations(side), record, exporting.lose))
+    return Howto("dataset.yaml", TORCHTUNE)
+
+
+TORCHTUNE = """dataset:
+  _component_: torchtune.datasets.chat_dataset
+  source: json
+  data_files: train.jsonl
+  conversation_column: messages
+  conversation_style: openai
+  train_on_input: false
+  packed: true
+"""

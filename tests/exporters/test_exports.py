@@ -186,6 +186,19 @@ def test_swift_has_calls_as_messages_and_a_switch_on_each(exported):
     assert [message.get("loss") for message in half] == [None, False, None, True]
 
 
+@pytest.mark.parametrize("target", ["ms-swift", "torchtune"])
+def test_a_developer_speaks_as_the_system_where_there_is_none(tmp_path, target):
+    row = {
+        "messages": [{"role": role, "content": role.title()} for role in ("system", "developer", "user", "assistant")]
+    }
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    data = turnmill.prepare(tmp_path / "rows.jsonl", output=tmp_path / "out", model="smollm2", options={"workers": 1})
+    made = export(data, target, tmp_path / "exported")
+    (found,) = lines(tmp_path / "exported" / "train.jsonl")
+    assert found["messages"][0] == {"role": "system", "content": "System\n\nDeveloper"}
+    assert made.lost == {"developer's messages said as the system's": 1}
+
+
 def test_openai_lines_have_weights_and_no_reasoning(exported):
     made, folder = exported("openai")
     rows = lines(folder / "train.jsonl")

@@ -83,6 +83,8 @@ class Config(BaseModel):
     """How an epoch is estimated."""
     pack: options.Pack = options.Pack()
     """How examples are laid into rows of `fit.max_tokens`."""
+    train: options.Train = options.Train()
+    """How a model is trained on a prepared folder."""
 
     def of(self, source: options.Source) -> Config:
         """The config as it holds for one of its sources: the source's own options over those of the sections.
@@ -135,6 +137,25 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "select.max_perplexity": (0, inf),
     "select.min_tokens": (0, inf),
     "select.max_tokens": (1, inf),
+    "train.lora.rank": (1, inf),
+    "train.lora.dropout": (0, 1),
+    "train.batch_size": (1, inf),
+    "train.gradient_accumulation_steps": (1, inf),
+    "train.epochs": (1, inf),
+    "train.max_steps": (1, inf),
+    "train.learning_rate": (0, inf),
+    "train.min_learning_rate": (0, inf),
+    "train.warmup_ratio": (0, 1),
+    "train.weight_decay": (0, inf),
+    "train.max_grad_norm": (0, inf),
+    "train.threads": (1, inf),
+    "train.loader_workers": (0, inf),
+    "train.eval_every": (0, inf),
+    "train.eval_examples": (1, inf),
+    "train.patience": (1, inf),
+    "train.save_every": (1, inf),
+    "train.keep_checkpoints": (1, inf),
+    "train.log_every": (1, inf),
 }
 """Least and greatest value of the fields that have one."""
 

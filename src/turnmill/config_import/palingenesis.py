@@ -41,6 +41,28 @@ def _budget(value: Any) -> int | None:
     return None if value is None or int(value) <= 0 else int(value)
 
 
+def _schedule(value: Any) -> str:
+    """Theirs of more kinds are none of ours."""
+    if value not in ("cosine", "linear", "constant"):
+        raise UsageError(f"train.lr_scheduler is {quote(value)}; expected cosine, linear or constant")
+    return str(value)
+
+
+def _optimizer(value: Any) -> str:
+    """The name that transformers has for it."""
+    names = {"adamw": "adamw_torch", "adamw8bit": "adamw_bnb_8bit", "lion8bit": "lion_8bit"}
+    return names.get(str(value), {"paged_adamw8bit": "paged_adamw_8bit"}.get(str(value), str(value)))
+
+
+def _checkpointing(value: Any) -> bool:
+    """Theirs is none, selective or full."""
+    return str(value) not in ("none", "False", "None")
+
+
+def _dtype(value: Any) -> str:
+    return "bfloat16" if _switch(value) else "float32"
+
+
 def _perplexity_of(value: Any) -> str:
     return "full" if value == "full" else "trained"
 
@@ -93,6 +115,28 @@ KEYS = (
     OldKey("preprocess.filter_score", "select.perplexity_of", "response", "trained", _perplexity_of),
     OldKey("preprocess.group_field", "select.group_field", None, None, lambda value: value or None),
     OldKey("preprocess.max_samples", "limit", None, None, _budget),
+    OldKey("preprocess.output_dir", "train.data", None, None),
+    OldKey("train.output_dir", "train.output", None, None),
+    OldKey("train.epochs", "train.epochs", 1, 1, int),
+    OldKey("train.max_steps", "train.max_steps", -1, None, _budget),
+    OldKey("train.exact_steps", "train.exact_steps", False, False, _switch),
+    OldKey("train.per_device_batch_size", "train.batch_size", 1, 1, int),
+    OldKey("train.gradient_accumulation_steps", "train.gradient_accumulation_steps", 16, 16, int),
+    OldKey("train.learning_rate", "train.learning_rate", 2e-5, None, float),
+    OldKey("train.min_learning_rate", "train.min_learning_rate", 2e-6, None, float),
+    OldKey("train.lr_scheduler", "train.schedule", "cosine", "cosine", _schedule),
+    OldKey("train.warmup_ratio", "train.warmup_ratio", 0.05, 0.05, float),
+    OldKey("train.optimizer", "train.optimizer", "adamw", "adamw_torch", _optimizer),
+    OldKey("train.weight_decay", "train.weight_decay", 0.1, 0.1, float),
+    OldKey("train.max_grad_norm", "train.max_grad_norm", 1.0, 1.0, float),
+    OldKey("train.gradient_checkpointing", "train.gradient_checkpointing", "selective", False, _checkpointing),
+    OldKey("train.bf16", "train.dtype", True, "auto", _dtype),
+    OldKey("train.save_steps", "train.save_every", 500, 500, int),
+    OldKey("train.logging_steps", "train.log_every", 1, 1, int),
+    OldKey("model.attn_implementation", "train.attention", "sdpa", "auto"),
+    OldKey("data.num_workers", "train.loader_workers", 0, 0, int),
+    OldKey("data.eval_every", "train.eval_every", 100, 100, int),
+    OldKey("data.eval_samples", "train.eval_examples", 200, 200, int),
 )
 """Of the whole run, in the order of our sections."""
 

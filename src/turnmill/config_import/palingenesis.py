@@ -41,25 +41,23 @@ def _budget(value: Any) -> int | None:
     return None if value is None or int(value) <= 0 else int(value)
 
 
-def _schedule(value: Any) -> str:
-    """Theirs of more kinds are none of ours."""
-    if value not in ("cosine", "linear", "constant"):
-        raise UsageError(f"train.lr_scheduler is {quote(value)}; expected cosine, linear or constant")
-    return str(value)
-
-
 def _optimizer(value: Any) -> str:
     """The name that transformers has for it."""
-    names = {"adamw": "adamw_torch", "adamw8bit": "adamw_bnb_8bit", "lion8bit": "lion_8bit"}
-    return names.get(str(value), {"paged_adamw8bit": "paged_adamw_8bit"}.get(str(value), str(value)))
+    return OPTIMIZERS[str(value)]
 
 
 def _checkpointing(value: Any) -> bool:
     """Theirs is none, selective or full."""
-    return str(value) not in ("none", "False", "None")
+    return value not in (None, False, "none")
+
+
+def _rate(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _dtype(value: Any) -> str:
+    if value is None:
+        return "auto"
     return "bfloat16" if _switch(value) else "float32"
 
 
@@ -92,7 +90,14 @@ class OldKey:
     same: Any
     """What ours is when left out: such a value needs no line."""
     read: Read = _as_is
+    values: tuple[Any, ...] = ()
+    """Those of theirs that are ours, too; none: every one."""
 
+
+OPTIMIZERS = {
+    "adamw": "adamw_torch", "adamw8bit": "adamw_bnb_8bit", "lion8bit": "lion_8bit", "paged_adamw8bit": "paged_adamw_8bit",
+}  # fmt: skip
+"""Theirs → the name that transformers has for it."""
 
 KEYS = (
     OldKey("data.seed", "seed", 42, 0, int),
@@ -122,18 +127,18 @@ KEYS = (
     OldKey("train.exact_steps", "train.exact_steps", False, False, _switch),
     OldKey("train.per_device_batch_size", "train.batch_size", 1, 1, int),
     OldKey("train.gradient_accumulation_steps", "train.gradient_accumulation_steps", 16, 16, int),
-    OldKey("train.learning_rate", "train.learning_rate", 2e-5, None, float),
-    OldKey("train.min_learning_rate", "train.min_learning_rate", 2e-6, None, float),
-    OldKey("train.lr_scheduler", "train.schedule", "cosine", "cosine", _schedule),
+    OldKey("train.learning_rate", "train.learning_rate", None, None, _rate),
+    OldKey("train.min_learning_rate", "train.min_learning_rate", None, None, _rate),
+    OldKey("train.lr_scheduler", "train.schedule", "cosine", "cosine", str, ("cosine", "linear", "constant")),
     OldKey("train.warmup_ratio", "train.warmup_ratio", 0.05, 0.05, float),
-    OldKey("train.optimizer", "train.optimizer", "adamw", "adamw_torch", _optimizer),
+    OldKey("train.optimizer", "train.optimizer", "adamw", "adamw_torch", _optimizer, tuple(OPTIMIZERS)),
     OldKey("train.weight_decay", "train.weight_decay", 0.1, 0.1, float),
     OldKey("train.max_grad_norm", "train.max_grad_norm", 1.0, 1.0, float),
-    OldKey("train.gradient_checkpointing", "train.gradient_checkpointing", "selective", False, _checkpointing),
-    OldKey("train.bf16", "train.dtype", True, "auto", _dtype),
+    OldKey("train.gradient_checkpointing", "train.gradient_checkpointing", None, False, _checkpointing),
+    OldKey("train.bf16", "train.dtype", None, "auto", _dtype),
     OldKey("train.save_steps", "train.save_every", 500, 500, int),
     OldKey("train.logging_steps", "train.log_every", 1, 1, int),
-    OldKey("model.attn_implementation", "train.attention", "sdpa", "auto"),
+    OldKey("model.attn_implementation", "train.attention", None, "auto", lambda value: value or "auto"),
     OldKey("data.num_workers", "train.loader_workers", 0, 0, int),
     OldKey("data.eval_every", "train.eval_every", 100, 100, int),
     OldKey("data.eval_samples", "train.eval_examples", 200, 200, int),
@@ -172,6 +177,8 @@ def import_palingenesis(tree: dict[str, Any]) -> Imported:
     imported = Imported()
     given = {f"{section}.{key}": value for section, values in tree.items() for key, value in _items(values)}
     for key in KEYS:
+        if key.values and given.get(key.old, key.default) not in key.values:
+            continue  # which leaves it to the notes
         value = _read(key, given.pop(key.old, key.default))
         if value != key.same:
             imported.put(key.ours, value)

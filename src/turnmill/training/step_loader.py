@@ -11,7 +11,7 @@ from turnmill.stream.collate import Batch
 from turnmill.stream.epoch_stream import EpochStream
 from turnmill.stream.items import Item
 from turnmill.stream.torch_stream import Loader
-from turnmill.token_batches import batches_of
+from turnmill.token_costs import batches_of
 
 
 class MicroBatches(NamedTuple):

@@ -151,7 +151,6 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "train.threads": (1, inf),
     "train.loader_workers": (0, inf),
     "train.eval_every": (0, inf),
-    "train.eval_examples": (1, inf),
     "train.patience": (1, inf),
     "train.save_every": (1, inf),
     "train.keep_checkpoints": (1, inf),

@@ -53,7 +53,6 @@ GIVEN = {
     "model.attn_implementation": ("eager", "eager"),
     "data.num_workers": (4, 4),
     "data.eval_every": (50, 50),
-    "data.eval_samples": (20, 20),
 }
 """Their key → a value there, and the value of our field."""
 

@@ -141,7 +141,6 @@ KEYS = (
     OldKey("model.attn_implementation", "train.attention", None, "auto", lambda value: value or "auto"),
     OldKey("data.num_workers", "train.loader_workers", 0, 0, int),
     OldKey("data.eval_every", "train.eval_every", 100, 100, int),
-    OldKey("data.eval_samples", "train.eval_examples", 200, 200, int),
 )
 """Of the whole run, in the order of our sections."""
 

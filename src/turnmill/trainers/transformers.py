@@ -7,7 +7,7 @@ from turnmill.trainers import TrainingRun, trainer
 
 @trainer("transformers")
 def train_with_transformers(run: TrainingRun) -> None:
-    """transformers' Trainer: the loss from the logits of a whole micro-batch, whatever the model's head."""
+    """Transformers' Trainer: the loss from the logits of a whole micro-batch, whatever the model's head."""
     import transformers
 
     from turnmill.training.fed import arguments, fed, resumed, weighted_nll_of_logits

@@ -126,7 +126,7 @@ def require_vocabulary(model: Any, greatest: int, directory: Path) -> None:
 
 
 def load_tokenizer(directory: Path, template: str) -> Any:
-    """transformers' tokenizer of a directory, with the template that is trained.
+    """Transformers' tokenizer of a directory, with the template that is trained.
 
     Raises:
         UsageError: it cannot be loaded.

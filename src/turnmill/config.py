@@ -85,6 +85,8 @@ class Config(BaseModel):
     """How examples are laid into rows of `fit.max_tokens`."""
     train: options.Train = options.Train()
     """How a model is trained on a prepared folder."""
+    evaluate: options.Evaluate = options.Evaluate()
+    """What held-out rows cost a model."""
 
     def of(self, source: options.Source) -> Config:
         """The config as it holds for one of its sources: the source's own options over those of the sections.

@@ -448,7 +448,7 @@ class Lora:
 
     rank: int = 16
     """Of an adapter's two matrices."""
-    alpha: float = 32.0
+    alpha: int = 32
     """What an adapter adds is scaled by alpha / rank."""
     dropout: float = 0.0
     """Share of an adapter's inputs that is dropped."""

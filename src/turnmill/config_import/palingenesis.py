@@ -95,7 +95,8 @@ class OldKey:
 
 
 OPTIMIZERS = {
-    "adamw": "adamw_torch", "adamw8bit": "adamw_bnb_8bit", "lion8bit": "lion_8bit", "paged_adamw8bit": "paged_adamw_8bit",
+    "adamw": "adamw_torch", "adamw8bit": "adamw_bnb_8bit", "lion8bit": "lion_8bit",
+    "paged_adamw8bit": "paged_adamw_8bit",
 }  # fmt: skip
 """Theirs → the name that transformers has for it."""
 

@@ -10,9 +10,9 @@ def train_with_transformers(run: TrainingRun) -> None:
     """Transformers' Trainer: the loss from the logits of a whole micro-batch, whatever the model's head."""
     import transformers
 
-    from turnmill.training.fed import arguments, fed, resumed, weighted_nll_of_logits
+    from turnmill.training.fed import FedSteps, arguments, resumed
 
-    made = fed(transformers.Trainer, weighted_nll_of_logits)(
+    made = FedSteps(
         run,
         args=transformers.TrainingArguments(**arguments(run)),
         train_dataset=[{}],  # asked for, and never looked at: steps are ours

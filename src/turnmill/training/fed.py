@@ -8,7 +8,6 @@ how it counts them.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +15,13 @@ import torch
 import transformers
 from torch.optim.lr_scheduler import LambdaLR
 
-from turnmill.training.step_loader import StepLoader
+from turnmill.isolation import OF_THE_LOSS
+from turnmill.stream.collate import IGNORE
 from turnmill.training.watch import LOSS, Watch
 
 if TYPE_CHECKING:
     from turnmill.trainers import TrainingRun
 
-WeightedNll = Callable[[Any, dict[str, Any], torch.Tensor, torch.Tensor], torch.Tensor]
-"""(model, inputs of its forward, (rows, tokens) labels, (rows, tokens) weights) → the sum of weight times NLL."""
 ENDLESS = 10**9
 """Optimizer steps that no run has: the data and the watch end it."""
 
@@ -59,82 +57,102 @@ def arguments(run: TrainingRun) -> dict[str, Any]:
     }
 
 
-def fed(base: Any, weighted_nll: WeightedNll) -> Any:
-    """A class of trainer that learns from a run's steps.
+class FedSteps(transformers.Trainer):
+    """A trainer that learns from a run's steps; another of transformers' kind stands behind it in a class of both.
 
     Args:
-        base: transformers' `Trainer`, or one made of it.
-        weighted_nll: how a micro-batch's loss is computed.
+        run: what it is given.
+        others: arguments of the trainer behind it.
     """
 
-    class Fed(base):  # type: ignore[misc]  # the class is known when it runs
-        def __init__(self, run: TrainingRun, **others: Any) -> None:
-            self.run = run
-            super().__init__(model=run.model, callbacks=[_Told(run.watch)], **others)
-            self.loss_is_scaled_for_ga = True
-            self.remove_callback(transformers.PrinterCallback)
+    def __init__(self, run: TrainingRun, **others: Any) -> None:
+        self.run = run
+        super().__init__(model=run.model, callbacks=[_Told(run.watch)], **others)
+        self.loss_is_scaled_for_ga = True
+        self.remove_callback(transformers.PrinterCallback)
 
-        def get_train_dataloader(self) -> StepLoader:
-            return self.run.steps
+    def weighted_nll(
+        self, model: Any, inputs: dict[str, Any], labels: torch.Tensor, weights: torch.Tensor
+    ) -> torch.Tensor:
+        """Sum of weight times NLL of a micro-batch: float32, over the trained positions of the logits alone.
 
-        def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> LambdaLR:
-            schedule = self.run.schedule
-            made = LambdaLR(self.optimizer, lambda step: schedule.rate(step) / (schedule.highest or 1.0))
-            self.lr_scheduler, self._created_lr_scheduler = made, True
-            return made
+        Args:
+            model: as it is called in training.
+            inputs: of its forward.
+            labels: (rows, tokens), not shifted.
+            weights: (rows, tokens), 0 where nothing trains.
+        """
+        logits = model(**inputs, use_cache=False).logits
+        trained = labels[:, 1:] != IGNORE
+        kept = logits[:, :-1][trained].float()
+        nll = torch.nn.functional.cross_entropy(kept, labels[:, 1:][trained], reduction="none")
+        return (nll * weights[:, 1:][trained]).sum()
 
-        def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> torch.Tensor | None:
-            """Sum of the weights of a step, over all ranks."""
-            weights = [batch["loss_weights"][:, 1:].double().sum() for step in batch_samples for batch in step]
-            if not weights:
-                return None
-            total = self.accelerator.reduce(torch.stack(weights).sum().to(device), "sum")
-            return torch.where(total > 0, total, torch.ones_like(total))
+    def get_train_dataloader(self) -> Any:
+        """The run's steps."""
+        return self.run.steps
 
-        def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> torch.Tensor:
-            """Forward and backward of a step's micro-batches; ranks agree on gradients behind the last."""
-            losses = []
-            for number, batch in enumerate(inputs):
-                is_last = number == len(inputs) - 1
-                with nullcontext() if is_last else self.accelerator.no_sync(model):
-                    losses.append(super().training_step(model, batch, num_items_in_batch))
-            return torch.stack(losses).sum()
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> LambdaLR:
+        """The run's learning rates; nothing of them hangs on how many steps the trainer takes it to have."""
+        schedule = self.run.schedule
+        made = LambdaLR(
+            self.optimizer,  # type: ignore[arg-type]  # it is there by now
+            lambda step: schedule.rate(step) / (schedule.highest or 1.0),
+        )
+        self.lr_scheduler, self._created_lr_scheduler = made, True
+        return made
 
-        def compute_loss(
-            self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
-        ) -> torch.Tensor:
-            """Its part of the step's weighted mean; times the ranks, whose gradients are averaged."""
-            learned = {name: inputs.pop(name) for name in ("labels", "loss_weights", "trained_tokens")}
-            total = weighted_nll(model, inputs, learned["labels"], learned["loss_weights"])
-            share = total / num_items_in_batch.to(total.dtype)
-            return share * self.accelerator.num_processes
+    def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> torch.Tensor | None:
+        """Sum of the weights of a step, over all ranks."""
+        weights = [batch["loss_weights"][:, 1:].double().sum() for step in batch_samples for batch in step]
+        if not weights:
+            return None
+        total: torch.Tensor = self.accelerator.reduce(torch.stack(weights).sum().to(device), "sum")
+        return torch.where(total > 0, total, torch.ones_like(total))
 
-        def floating_point_ops(self, inputs: Any) -> int:
-            return 0
+    def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> torch.Tensor:
+        """Forward and backward of a step's micro-batches; ranks agree on gradients behind the last."""
+        losses = []
+        for number, batch in enumerate(inputs):
+            is_last = number == len(inputs) - 1
+            with nullcontext() if is_last else self.accelerator.no_sync(model):
+                losses.append(super().training_step(model, batch, num_items_in_batch))
+        return torch.stack(losses).sum()
 
-        def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-            run = self.run
-            if run.watch.evaluate is None:
-                return {}
-            metrics = run.watch.evaluate(self.model)
-            self.model.train()
-            decision = run.watch.evaluated(metrics)
-            self.control.should_save |= decision.save
-            self.control.should_training_stop |= decision.stop
-            self.callback_handler.on_log(self.args, self.state, self.control, _as_reported(metrics))
-            return {"eval_loss": metrics[LOSS]}
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> torch.Tensor:
+        """A micro-batch's part of the step's weighted mean; times the ranks, whose gradients are averaged."""
+        labels, weights, _ = (inputs.pop(name) for name in OF_THE_LOSS)
+        total = self.weighted_nll(model, inputs, labels, weights)
+        share: torch.Tensor = total / num_items_in_batch.to(total.dtype)
+        return share * self.accelerator.num_processes
 
-        def _get_output_dir(self, trial: Any) -> str:
-            return str(self.run.watch.checkpoints.draft)
+    def floating_point_ops(self, inputs: Any) -> int:
+        """Not counted."""
+        return 0
 
-        def _save_checkpoint(self, model: Any, trial: Any) -> None:
-            transformers.Trainer._save_checkpoint(self, model, trial)  # type: ignore[no-untyped-call]  # theirs
-            self.accelerator.wait_for_everyone()
-            if self.run.rank == 0:
-                self.run.watch.saved()
-            self.accelerator.wait_for_everyone()
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """Measure the model as the run says, and do what follows from it."""
+        watch = self.run.watch
+        if watch.evaluate is None:
+            return {}
+        metrics = watch.evaluate(self.model)
+        decision = watch.evaluated(metrics)
+        self.control.should_save |= decision.save
+        self.control.should_training_stop |= decision.stop
+        self.callback_handler.on_log(self.args, self.state, self.control, _as_reported(metrics))
+        return {"eval_loss": metrics[LOSS]}
 
-    return Fed
+    def _get_output_dir(self, trial: Any) -> str:
+        return str(self.run.watch.checkpoints.draft)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        transformers.Trainer._save_checkpoint(self, model, trial)  # TRL's would write a card, too
+        self.accelerator.wait_for_everyone()
+        if self.run.rank == 0:
+            self.run.watch.saved()
+        self.accelerator.wait_for_everyone()
 
 
 class _Told(transformers.TrainerCallback):
@@ -171,19 +189,6 @@ def _as_reported(metrics: dict[str, float]) -> dict[str, float]:
     return {name.replace("eval/", "eval_", 1): value for name, value in metrics.items()}
 
 
-def weighted_nll_of_logits(
-    model: Any, inputs: dict[str, Any], labels: torch.Tensor, weights: torch.Tensor
-) -> torch.Tensor:
-    """Sum of weight times NLL, from the logits of the whole batch; float32 over the trained positions alone."""
-    logits = model(**inputs, use_cache=False).logits
-    trained = labels[:, 1:] != -100
-    nll = torch.nn.functional.cross_entropy(
-        logits[:, :-1][trained].float(), labels[:, 1:][trained], reduction="none"
-    )
-    return (nll * weights[:, 1:][trained]).sum()
-
-
 def resumed(run: TrainingRun) -> str | None:
     """The checkpoint that a run goes on from, as a trainer takes it."""
     return None if run.resume_from is None else os.fspath(run.resume_from)
-

@@ -20,7 +20,7 @@ class Ranks(NamedTuple):
     """This process among those that train together."""
 
     rank: int = 0
-    count: int = 1
+    total: int = 1
     local: int = 0
     """Its number on this machine."""
 
@@ -66,7 +66,7 @@ def placement_of(options: Train, ranks: Ranks) -> Placement:
         if not torch.cuda.is_available():
             raise UsageError("train.device is cuda, and torch finds no GPU", next_step="--train.device cpu")
         count = torch.cuda.device_count()
-        if count > 1 and ranks.count == 1:
+        if count > 1 and ranks.total == 1:
             what = f"{count} GPUs are visible to one process; expected a process each, or CUDA_VISIBLE_DEVICES=0"
             raise UsageError(what, next_step=f"torchrun --nproc-per-node {count} --no-python turnmill train …")
         found = found._replace(device=f"cuda:{ranks.local}")

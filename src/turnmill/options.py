@@ -475,7 +475,7 @@ class Train:
     """The adapters of `method: lora`."""
     packing: Literal["auto", "on", "off"] = "auto"
     """Examples in one row; `auto`: as prepared, where the model was seen to keep them apart; `on`: an error where it
-    does not; `off`: padded batches of about one length."""
+    does not; `off`: a row each, padded, rows of about one length together."""
     streaming: bool = False
     """Make examples of OUT's conversations as they are asked for, in place of reading those that are stored."""
     batch_size: int = 1

@@ -10,8 +10,8 @@ from turnmill.report.page import page, section, table
 from turnmill.report.plot import Line, line_plot
 
 LOSS_NOTE = (
-    "Of an optimizer step: the mean NLL of the tokens that train, each counted by its weight, over all micro-batches and "
-    "processes of the step."
+    "Of an optimizer step: the mean NLL of the tokens that train, each counted by its weight, over all micro-batches "
+    "and processes of the step."
 )
 EVAL_NOTE = "Sums over tokens of all processes, never means of batches. Kinds are kinds of tokens over all sets."
 MOST_EVALUATIONS = 50

@@ -69,6 +69,7 @@ class FedSteps(transformers.Trainer):
         self.run = run
         super().__init__(model=run.model, callbacks=[_Told(run.watch)], **others)
         self.loss_is_scaled_for_ga = True
+        self.processing_class = None  # else the stop tokens of the model's own config become the tokenizer's
         self.remove_callback(transformers.PrinterCallback)
 
     def weighted_nll(
@@ -125,8 +126,8 @@ class FedSteps(transformers.Trainer):
         """A micro-batch's part of the step's weighted mean; times the ranks, whose gradients are averaged."""
         labels, weights, _ = (inputs.pop(name) for name in OF_THE_LOSS)
         total = self.weighted_nll(model, inputs, labels, weights)
-        share: torch.Tensor = total / num_items_in_batch.to(total.dtype)
-        return share * self.accelerator.num_processes
+        loss: torch.Tensor = total / num_items_in_batch.to(total.dtype) * self.accelerator.num_processes
+        return loss
 
     def floating_point_ops(self, inputs: Any) -> int:
         """Not counted."""
@@ -168,6 +169,10 @@ class _Told(transformers.TrainerCallback):
         control.should_save |= decision.save
         control.should_training_stop |= decision.stop
         control.should_log |= decision.stop
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """What is to be done was done behind the last step; transformers would do it once more."""
+        control.should_evaluate = control.should_save = control.should_log = False
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
         if logs and "loss" in logs:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from turnmill.isolation import COLLATORS, Layout
-from turnmill.stream.collate import Batch
+from turnmill.stream.collate import Batch, apart
 from turnmill.stream.epoch_stream import EpochStream
 from turnmill.stream.items import Item
 from turnmill.stream.torch_stream import Loader
@@ -25,13 +25,15 @@ class MicroBatches(NamedTuple):
     pad_id: int = 0
 
     def __call__(self, items: Sequence[Item]) -> list[Batch]:
-        """The items of a step, collated."""
+        """The items of a step, collated; padded, their examples are rows of about one length."""
+        if self.layout == "padded":
+            items = [one for item in items for one in apart(item)]
         collate = partial(COLLATORS[self.layout], pad_id=self.pad_id)
         return [collate([items[place] for place in places]) for places in self._places(items)]
 
     def _places(self, items: Sequence[Item]) -> Iterator[list[int]]:
         if self.layout == "padded":
-            yield from batches_of([int(item["seq_lengths"].max()) for item in items], self.max_tokens)
+            yield from batches_of([len(item["input_ids"]) for item in items], self.max_tokens)
         else:
             for start in range(0, len(items), self.batch_size):
                 yield list(range(start, min(start + self.batch_size, len(items))))

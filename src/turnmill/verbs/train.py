@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnmill.conversation import Json
-from turnmill.errors import Interrupted, StaleError, UsageError, shell_word
+from turnmill.errors import Interrupted, UsageError, shell_word
 from turnmill.files.disk import beside
 from turnmill.files.inventory import is_published
 from turnmill.files.prepared import PreparedData
@@ -278,7 +278,7 @@ def _steps(plan: TrainPlan, layout: Layout, pad_id: int) -> tuple[StepLoader, in
     from turnmill.training.step_loader import MicroBatches, StepLoader, steps_of
 
     options = plan.options
-    stream = _stream(plan, layout)
+    stream = _stream(plan)
     if options.max_steps is not None:
         horizon = options.max_steps
     else:
@@ -288,23 +288,21 @@ def _steps(plan: TrainPlan, layout: Layout, pad_id: int) -> tuple[StepLoader, in
     return StepLoader(stream, cut, epochs, options.loader_workers), horizon
 
 
-def _stream(plan: TrainPlan, layout: Layout) -> EpochStream:
-    """A batch an optimizer step: so many packs, or as many examples as those hold."""
+def _stream(plan: TrainPlan) -> EpochStream:
+    """A batch an optimizer step: the same packs whether their examples share rows or not."""
     from turnmill.stream.prepared_stream import PreparedStream
-    from turnmill.stream.row_order import Cut
 
     options, ranks = plan.options, plan.ranks
     packs = options.batch_size * options.gradient_accumulation_steps
-    is_packed = layout != "padded"
-    per_pack = len(plan.data.examples()) / max(1, len(plan.data.plan()))
-    size = packs if is_packed and not options.streaming else max(1, round(packs * per_pack))
     if not options.streaming:
-        return PreparedStream(plan.data, size, packed=is_packed, rank=ranks.rank, ranks=ranks.total)
+        return PreparedStream(plan.data, packs, packed=True, rank=ranks.rank, ranks=ranks.total)
     from turnmill.config import load
+    from turnmill.stream.row_order import Cut
     from turnmill.verbs.live_rows import open_rows
 
     config, origins = load(None, [], [str(plan.data.folder)])
-    return open_rows(config, origins, Cut(size, ranks.rank, ranks.total))
+    per_pack = len(plan.data.examples()) / max(1, len(plan.data.plan()))
+    return open_rows(config, origins, Cut(max(1, round(packs * per_pack)), ranks.rank, ranks.total))
 
 
 def _measure(plan: TrainPlan, verdict: Verdict | None) -> Measure | None:
@@ -365,12 +363,9 @@ def _asked_to_stop(watch: Watch, telling: Telling) -> Iterator[None]:
         telling.notice("stopping behind this step; once more to stop at once")
         signal.signal(number, before[number])
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before: dict[int, Any] = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-__all__ = ["Place", "StaleError", "Telling", "TrainPlan", "Trained", "plan_of", "run"]

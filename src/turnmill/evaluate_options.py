@@ -25,7 +25,7 @@ class EvalSource:
     regression_floor: float | None = None
     """A loss above it is an alarm; default `evaluate.regression_floor`."""
     optional: bool = False
-    """Go on without it where its data are not there: the other weights are renormalised, and it is named as missing."""
+    """Go on where it cannot be scored: it is named as missing, and the weights of the others are renormalised."""
     columns: dict[str, str] = field(default_factory=dict)
     """Our column → the record's."""
     loss: dict[str, Any] = field(default_factory=dict)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from turnmill.evaluate_options import EvalSource, Evaluate
 from turnmill.rendered import Loss
+from turnmill.train_options import Lora, Train
 
 DEFAULT_THINK_TAGS = ("<think>", "[THINK]", "◁think▷", "<|start_think|>")
 """Openers of a leading think block in an assistant's text; the closer is derived from the opener."""
@@ -379,155 +381,6 @@ class Estimate:
     """Standard deviation of the tokens, as a share of them, at which no more rows are looked at."""
     exact: bool = False
     """Look at every row."""
-
-
-@dataclass(frozen=True, slots=True)
-class EvalSource:
-    """One named set of held-out rows."""
-
-    name: str
-    """What its losses are called (`eval/NAME/loss`)."""
-    data: tuple[str, ...]
-    """Files, directories, globs or URLs of raw rows, or a prepared folder."""
-    dialect: str = "auto"
-    """How its records say a chat."""
-    mode: Literal["sft", "text"] = "sft"
-    """`sft`: chats, as they train; `text`: raw texts, every token of which counts, with no template."""
-    weight: float = 1.0
-    """Share in `eval/loss`, beside the other sets'; 0: only watched."""
-    samples: int | None = None
-    """Rows that are drawn of it; default `evaluate.samples`."""
-    regression_floor: float | None = None
-    """A loss above it is an alarm; default `evaluate.regression_floor`."""
-    optional: bool = False
-    """Go on without it where its data are not there: the other weights are renormalised, and it is named as missing."""
-    loss: dict[str, Any] = field(default_factory=dict)
-    """Overrides of the `loss` section."""
-    template_kwargs: dict[str, Any] = field(default_factory=dict)
-    """Template arguments of rows that record none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluate:
-    """What held-out rows cost a model."""
-
-    eval_dataset: str | None = None
-    """Held-out rows, raw or a prepared folder; default those that `split` held out."""
-    eval_sources: tuple[EvalSource, ...] = ()
-    """Named sets of held-out rows, each with its share in `eval/loss`; in place of `eval_dataset`."""
-    samples: int | None = None
-    """Rows that are drawn of each set, by seed and id; default all."""
-    regression_floor: float | None = None
-    """A set's loss above it is an alarm."""
-    regression_rise: float = 0.1
-    """Nats a token: a set whose loss lies so much above that of the baseline, and by more than two standard errors, is
-    an alarm."""
-    battery: bool = False
-    """Also score the regression battery: small sets of everyday skills that a training may cost."""
-    observations: bool = False
-    """Also score what tools said, apart from the loss."""
-    entropy: bool = True
-    """Also take the entropy of the distribution each token is predicted with."""
-    packing: Literal["auto", "on", "off"] = "auto"
-    """Examples in one row, where the model was found to keep them apart; `auto`: on a GPU."""
-    max_batch_tokens: int | None = None
-    """Rows times the longest of a batch; default 16,384 on a GPU, 512 on a CPU."""
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """Of the weights; `auto`: bfloat16 on a GPU, else float32."""
-    device: str = "auto"
-    """`cpu`, `cuda`, `cuda:1`; `auto`: a GPU where there is one."""
-    attention: str = "auto"
-    """As transformers names it (`sdpa`, `eager`, `flash_attention_2`); `auto`: its own choice."""
-    threads: int | None = None
-    """Of a CPU; default: as many as torch takes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lora:
-    """Low-rank adapters, in place of all weights."""
-
-    rank: int = 16
-    """Of an adapter's two matrices."""
-    alpha: int = 32
-    """What an adapter adds is scaled by alpha / rank."""
-    dropout: float = 0.0
-    """Share of an adapter's inputs that is dropped."""
-    targets: tuple[str, ...] = ("all-linear",)
-    """Names of the layers that get one; `all-linear`: every linear layer but the head."""
-
-
-@dataclass(frozen=True, slots=True)
-class Train:
-    """How a model is trained on a prepared folder."""
-
-    data: str | None = None
-    """The prepared folder, OUT of `prepare`, where none is given on the command line."""
-    output: str | None = None
-    """The folder that the trained model is published in, where `--output` is not given."""
-    trainer: str = "trl"
-    """What runs the training (`turnmill list trainers`)."""
-    model: str | None = None
-    """Directory of the model that is trained; default `model.name_or_path`, else the model the data were prepared for.
-    Its tokenizer must be the one of the data."""
-    method: Literal["full", "lora"] = "full"
-    """Train all weights, or adapters beside them."""
-    lora: Lora = Lora()
-    """The adapters of `method: lora`."""
-    packing: Literal["auto", "on", "off"] = "auto"
-    """Examples in one row; `auto`: as prepared, where the model was seen to keep them apart; `on`: an error where it
-    does not; `off`: a row each, padded, rows of about one length together."""
-    streaming: bool = False
-    """Make examples of OUT's conversations as they are asked for, in place of reading those that are stored."""
-    batch_size: int = 1
-    """Packs of a micro-batch, of each process; unpacked: so many times `fit.max_tokens` padded tokens at most."""
-    gradient_accumulation_steps: int = 16
-    """Micro-batches of an optimizer step, of each process."""
-    epochs: int = 1
-    """How often the data are gone through."""
-    max_steps: int | None = None
-    """End after so many optimizer steps, which is then the horizon of the learning rate, too."""
-    exact_steps: bool = False
-    """Plan every epoch for the horizon, in place of taking all to be as long as the first."""
-    learning_rate: float | None = None
-    """The highest; default 2e-5, with adapters 2e-4."""
-    min_learning_rate: float | None = None
-    """Where it ends and stays; default a tenth of the highest."""
-    schedule: Literal["cosine", "linear", "constant"] = "cosine"
-    """How it falls from the highest to the lowest, over the horizon."""
-    warmup_ratio: float = 0.05
-    """Share of the horizon over which it rises."""
-    optimizer: str = "adamw_torch"
-    """As transformers names it."""
-    weight_decay: float = 0.1
-    """Of the optimizer."""
-    max_grad_norm: float = 1.0
-    """Longer gradients are cut to it; 0: none is."""
-    gradient_checkpointing: bool = False
-    """Compute activations twice in place of keeping them."""
-    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """What is computed in; weights that train stay float32. `auto`: bfloat16 on a GPU, else float32."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """`auto`: a GPU where there is one."""
-    attention: str = "auto"
-    """As transformers names it (`sdpa`, `eager`, `flash_attention_2`); `auto`: its own choice."""
-    threads: int | None = None
-    """Of a CPU; default: as many as torch takes."""
-    loader_workers: int = 0
-    """Processes that make batches; 0: the training process itself."""
-    eval_every: int = 100
-    """Evaluate every so many optimizer steps, and at the end; 0: never."""
-    patience: int | None = None
-    """End after so many evaluations in a row without a new best one."""
-    save_every: int = 500
-    """Save a checkpoint every so many optimizer steps; the best one and the last are saved whatever it is."""
-    keep_checkpoints: int = 2
-    """How many of the last checkpoints stay beside the best one."""
-    log_every: int = 1
-    """Log the loss every so many optimizer steps."""
-    report_to: tuple[str, ...] = ()
-    """Who is told of the metrics, too: `wandb`, `mlflow`, `tensorboard`, `trackio`."""
-    run_name: str | None = None
-    """What the run is called there; default the name of the output."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ def command(  # one parameter for each of its options
     place = _place(call, output, replace=replace, resume=resume, resume_from=resume_from)
     config = call.config if _is_config_alone(call) else call.config.model_copy(update={"sources": ()})
     again = _again(call, place)
-    plan = _planned(call, config, place, again) if prepares else train.plan_of(config, place, again)
+    plan = _planned(call, config, place, again) if prepares else train.plan_of(config, call.origins, place, again)
     is_first = plan.ranks.rank == 0
     if dry_run:
         _answer_dry(call, plan)
@@ -98,7 +98,7 @@ def _planned(call: Invocation, config: Any, place: Place, again: str) -> TrainPl
     from turnmill.verbs import train
 
     try:
-        return train.plan_of(config, place, again)
+        return train.plan_of(config, call.origins, place, again)
     except StaleError as stale:
         if not config.sources:
             what = f"{stale.message}; --prepare needs a config with sources"
@@ -107,7 +107,7 @@ def _planned(call: Invocation, config: Any, place: Place, again: str) -> TrainPl
             raise UsageError(f"{stale.message}; one process prepares, before torchrun", next_step=again) from stale
         notice(f"preparing: {stale.message}")
     _prepare(call, place)
-    return train.plan_of(config, place, again)
+    return train.plan_of(config, call.origins, place, again)
 
 
 def _prepare(call: Invocation, place: Place) -> None:

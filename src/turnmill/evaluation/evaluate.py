@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 
 from turnmill.errors import HealthError, UsageError
 from turnmill.evaluation.ranks import added_over_ranks, gathered, place
-from turnmill.evaluation.results import GROUPS, Evaluation, Group, ItemLoss, Loss, SetLoss, added, composite, counting
+from turnmill.evaluation.results import (
+    GROUPS,
+    MEASURES,
+    Evaluation,
+    Group,
+    ItemLoss,
+    Loss,
+    SetLoss,
+    added,
+    composite,
+    counting,
+)
 from turnmill.evaluation.sets import EvalSet, Item
 from turnmill.isolation import Layout, Verdict
 from turnmill.options import Evaluate
@@ -22,7 +33,6 @@ from turnmill.token_costs import Costs, TokenCosts
 
 WINDOW = 512
 """Examples that are read and batched together."""
-MEASURES = ("tokens", "nll", "weight", "weighted_nll")
 KIND_OF: dict[Group, int] = {
     "answer": KINDS.index("answer"), "reasoning": KINDS.index("reasoning"), "call": KINDS.index("call"),
     "stop": KINDS.index("stop"), "observation": KINDS.index("result"),

@@ -136,6 +136,8 @@ class Watch:
 
     def evaluated(self, metrics: dict[str, float]) -> Decision:
         """Take in an evaluation; whether it is the best so far (save), and whether there were enough others (stop)."""
+        if math.isfinite(self.last):
+            metrics = {**metrics, "eval/gap": metrics[LOSS] - self.last}
         best = self.standing.take(self.step, metrics[LOSS])
         self._write(step=self.step, epoch=round(self.loader.progress, 6), **metrics, best=best)
         self.notice(f"step {self.step:,}: {LOSS} {metrics[LOSS]:.4f}{' (the best so far)' if best else ''}")

@@ -39,7 +39,7 @@ from turnmill.verbs import train_data
 
 if TYPE_CHECKING:
     from turnmill.causal_lm import Placement
-    from turnmill.config import Config
+    from turnmill.config import Config, Origins
     from turnmill.isolation import Verdict
     from turnmill.stream.epoch_stream import EpochStream
     from turnmill.training.step_loader import StepLoader
@@ -79,6 +79,7 @@ class TrainPlan:
     """What a run will do: no model is loaded yet."""
 
     config: Config
+    origins: Origins
     options: Train
     """Settled: `dtype` and `device` are names of torch's."""
     place: Place
@@ -118,11 +119,12 @@ class Trained:
     seconds: float
 
 
-def plan_of(config: Config, place: Place, again: str) -> TrainPlan:
+def plan_of(config: Config, origins: Origins, place: Place, again: str) -> TrainPlan:
     """Check all that can be checked before a model is loaded.
 
     Args:
         config: of the run.
+        origins: of its values.
         place: where it reads and writes.
         again: the command that makes the data.
 
@@ -150,7 +152,7 @@ def plan_of(config: Config, place: Place, again: str) -> TrainPlan:
     resume_from = _resumed(place, Checkpoints(place.work, recipe))
     if ranks.rank == 0:
         _require_output(place, data)
-    return TrainPlan(config, options, place, data, directory, placement, ranks, recipe, resume_from, notes)
+    return TrainPlan(config, origins, options, place, data, directory, placement, ranks, recipe, resume_from, notes)
 
 
 def recipe_of(options: Train, data: PreparedData, directory: Path, seed: int, ranks: Ranks) -> dict[str, Json]:
@@ -308,13 +310,14 @@ def _stream(plan: TrainPlan) -> EpochStream:
 def _measure(plan: TrainPlan, verdict: Verdict | None) -> Measure | None:
     """What evaluates the model while it trains; None without held-out rows."""
     from turnmill.evaluation.evaluate import evaluate
-    from turnmill.verbs.train_sets import eval_sets
+    from turnmill.verbs.train_sets import sets_of
 
     if not plan.options.eval_every:
         return None
-    sets = eval_sets(plan.config, plan.data)
-    if not sets:
+    found = sets_of(plan.config, plan.origins, plan.data, plan.directory)
+    if found is None:
         return None
+    plan.notes.extend([*found.warnings, *(f"{name} is not evaluated: {why}" for name, why in found.missing.items())])
     settings: Evaluate = plan.config.evaluate
     autocast = None
     if plan.options.dtype == "bfloat16":
@@ -323,8 +326,8 @@ def _measure(plan: TrainPlan, verdict: Verdict | None) -> Measure | None:
         autocast = torch.bfloat16
 
     def measured(model: Any) -> dict[str, float]:
-        found = evaluate(model, sets, options=settings, probe_verdict=verdict, autocast=autocast)
-        return found.metrics()
+        made = evaluate(model, found.sets, options=settings, probe_verdict=verdict, autocast=autocast)
+        return made.metrics()
 
     return measured
 

@@ -92,5 +92,3 @@ class Train:
     """Who is told of the metrics, too: `wandb`, `mlflow`, `tensorboard`, `trackio`."""
     run_name: str | None = None
     """What the run is called there; default the name of the output."""
-
-

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,7 +105,9 @@ def with_adapters(model: Any, options: Lora, seed: int, *, is_checkpointing: boo
         task_type="CAUSAL_LM",
     )
     try:
-        made: Any = peft.get_peft_model(model, config)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # peft asks the model by a name that is being renamed
+            made: Any = peft.get_peft_model(model, config)
     except ValueError as problem:
         what = f"train.lora.targets: {(str(problem).splitlines() or [''])[0]}"
         raise UsageError(what, next_step="--train.lora.targets all-linear") from problem

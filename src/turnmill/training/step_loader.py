@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import torch
+
 from turnmill.isolation import COLLATORS, Layout
 from turnmill.stream.collate import Batch, apart
 from turnmill.stream.epoch_stream import EpochStream
@@ -57,7 +59,8 @@ class StepLoader:
         self, stream: EpochStream, micro_batches: MicroBatches, epochs: int | None = None, workers: int = 0
     ) -> None:
         self._stream = stream
-        self._loader = Loader(stream, micro_batches, workers)  # type: ignore[arg-type]  # a list of batches each
+        own = torch.Generator()  # else beginning to load would draw from the numbers that dropout draws from
+        self._loader = Loader(stream, micro_batches, workers, generator=own)  # type: ignore[arg-type]  # lists of them
         self._epochs = epochs
         self.epoch = 0
         self.micro_batches = 0

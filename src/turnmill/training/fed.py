@@ -42,6 +42,7 @@ def arguments(run: TrainingRun) -> dict[str, Any]:
         "bf16": options.dtype == "bfloat16",
         "fp16": False,
         "use_cpu": run.device == "cpu",
+        "ddp_find_unused_parameters": any("expert" in name for name, _ in run.model.named_parameters()),
         "seed": run.seed,
         "logging_strategy": "steps",
         "logging_steps": options.log_every,

@@ -69,7 +69,7 @@ def placement_of(options: Train, ranks: Ranks) -> Placement:
         count = torch.cuda.device_count()
         if count > 1 and ranks.total == 1:
             what = f"{count} GPUs are visible to one process; expected a process each, or CUDA_VISIBLE_DEVICES=0"
-            raise UsageError(what, next_step=f"torchrun --nproc-per-node {count} --no-python turnmill train …")
+            raise UsageError(what, next_step=f"torchrun --nproc-per-node {count} -m turnmill train OUT")
         found = found._replace(device=f"cuda:{ranks.local}")
     return found
 

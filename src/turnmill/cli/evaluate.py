@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnmill.cli.arguments import Invocation, configured
-from turnmill.cli.output import next_step, notice, write, write_json, write_table
+from turnmill.cli.output import next_step, notice, progress, write, write_json, write_table
 from turnmill.errors import shell_word
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def command(call: Invocation, output: Path | None, battery: bool, **given: Any) 
         config = config.model_copy(update={"evaluate": dataclasses.replace(config.evaluate, battery=True)})
     if output is not None:
         refuse_foreign(output)
-    made = evaluate.evaluate(config, call.origins, evaluate.Request(next(iter(call.trailing), None), **given))
+    request = evaluate.Request(next(iter(call.trailing), None), **given)
+    made = evaluate.evaluate(config, call.origins, request, lambda total: progress("evaluate", total, "examples"))
     if output is not None:
         evaluate.publish_evaluated(made, output, config, started)
     for warning in made.warnings:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from evaluation_rows import example, uneven
+from evaluation_rows import alone, example, uneven
 from tiny_models import tiny_model
 from turnmill.errors import HealthError, UsageError
 from turnmill.evaluation.evaluate import bare_model, evaluate
@@ -21,18 +21,6 @@ from turnmill.rendered import Example, Kind, Run
 @pytest.fixture(scope="module")
 def model():
     return tiny_model("llama")
-
-
-def alone(model, one: Example) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(tokens - 1,) NLL, entropy, weight and kind of each token but the first, by the plain forward."""
-    ids = torch.tensor(np.asarray(one.input_ids)[None].astype(np.int64))
-    with torch.no_grad():
-        logs = torch.log_softmax(model.eval()(input_ids=ids, use_cache=False).logits[0].double(), -1)[:-1]
-    nll = -logs.gather(1, ids[0, 1:, None])[:, 0].numpy()
-    entropy = -(logs.exp() * logs).sum(-1).numpy()
-    sizes = np.diff([0, *(run.end for run in one.runs)])
-    weights = np.repeat([run.weight for run in one.runs], sizes)[1:]
-    return nll, entropy, weights, np.repeat([run.kind for run in one.runs], sizes)[1:]
 
 
 def together(model, examples: list[Example]) -> list[np.ndarray]:

@@ -32,7 +32,6 @@ def command(call: Invocation, output: Path | None, battery: bool, **given: Any) 
 
     Exit 3 where a loss lies above its floor, or rose above the baseline's: the result is published all the same.
     """
-    from turnmill.files.publish import refuse_foreign
     from turnmill.verbs import evaluate
 
     started = time.time()
@@ -40,7 +39,7 @@ def command(call: Invocation, output: Path | None, battery: bool, **given: Any) 
     if battery:
         config = config.model_copy(update={"evaluate": dataclasses.replace(config.evaluate, battery=True)})
     if output is not None:
-        refuse_foreign(output)
+        evaluate.refuse_other(output)
     request = evaluate.Request(next(iter(call.trailing), None), **given)
     made = evaluate.evaluate(config, call.origins, request, lambda total: progress("evaluate", total, "examples"))
     if output is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from turnmill.conversation import Json
-from turnmill.errors import UsageError, shell_word
+from turnmill.errors import UsageError
 from turnmill.evaluation.paired import Compared, compared
 from turnmill.files.evaluations import KIND, StoredEvaluation
 from turnmill.files.inventory import MANIFEST, read_manifest
@@ -23,20 +23,20 @@ def are_evaluations(first: str, second: str | None) -> bool:
     Raises:
         UsageError: one of them is, and the other is something else or missing.
     """
-    kinds = [kind_of(first), None if second is None else kind_of(second)]
-    if kinds.count(KIND) == 1:
-        other = [first, second][1 - kinds.index(KIND)]
-        mine = [first, second][kinds.index(KIND)]
-        what = f"{mine} is an evaluation"
-        if other is None:
-            raise UsageError(f"{what}; expected another to set beside it", next_step=f"turnmill compare {mine} OTHER")
-        found = kinds[1 - kinds.index(KIND)]
-        raise UsageError(
-            f"{what} and {other} is {'none' if found is None else f'a folder of the kind {found!r}'}; "
-            "expected two of one kind",
-            next_step=f"turnmill evaluate MODEL --data OUT --output {shell_word(other)}",
-        )
-    return kinds[0] == KIND
+    kinds = {name: kind_of(name) for name in (first, second) if name is not None}
+    of_evaluations = [name for name, kind in kinds.items() if kind == KIND]
+    if len(of_evaluations) == len(kinds) and second is not None:
+        return True
+    if of_evaluations:
+        (mine, *_) = of_evaluations
+        others = [f"{name} is {_told(kind)}" for name, kind in kinds.items() if kind != KIND] or ["nothing beside it"]
+        what = f"{mine} is an evaluation, {others[0]}; expected two evaluations"
+        raise UsageError(what, next_step="turnmill evaluate MODEL --data OUT --output OTHER")
+    return False
+
+
+def _told(kind: str | None) -> str:
+    return "no folder of turnmill's" if kind is None else f"a folder of the kind {kind!r}"
 
 
 def compare(first: str, second: str) -> Compared:

@@ -21,9 +21,9 @@ from turnmill.evaluation.evaluate import evaluate as evaluate_sets
 from turnmill.evaluation.paired import Compared, compared
 from turnmill.evaluation.results import Evaluation
 from turnmill.files.evaluations import ITEMS, KIND, REPORT, SUMMARY, StoredEvaluation, to_table
-from turnmill.files.inventory import json_file
+from turnmill.files.inventory import is_published, json_file, read_manifest
 from turnmill.files.prepared import PreparedData
-from turnmill.files.publish import publish
+from turnmill.files.publish import publish, refuse_foreign
 from turnmill.isolation import probe
 from turnmill.models import LoadedModel
 from turnmill.report.evaluation_page import evaluation_page
@@ -200,6 +200,19 @@ def _about(
         "model": model,
         "template": {"origin": loaded.template_origin, "text": loaded.template},
     }
+
+
+def refuse_other(output: Path) -> None:
+    """Refuse to replace what is no evaluation, before hours of work.
+
+    Raises:
+        UsageError: foreign files, or a folder that another verb published.
+    """
+    refuse_foreign(output)
+    kind = read_manifest(output).get("kind") if is_published(output) else KIND
+    if kind != KIND:
+        what = f"{output} holds {str(kind)!r}, which an evaluation would replace; expected nothing, or an evaluation"
+        raise UsageError(what, next_step="--output OTHER")
 
 
 def publish_evaluated(made: Evaluated, output: Path, config: Config, started: float) -> None:

@@ -31,10 +31,9 @@ def write_rows(path: Path, records: list) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A model, one with other weights, rows of two sources, and OUT with some held out; read only."""
+    """A model, rows of two sources, OUT with some held out, and an evaluation on these; read only."""
     folder = tmp_path_factory.mktemp("evaluate")
     save_chat_model(folder / "model")
-    save_chat_model(folder / "other", seed=2)
     capitals = [chat(*fact.split(maxsplit=1)) for fact in FACTS]
     write_rows(folder / "capitals.jsonl", capitals)
     write_rows(folder / "texts.jsonl", [{"text": f"{fact} is a pair of words."} for fact in FACTS])
@@ -146,9 +145,9 @@ def test_samples_are_drawn_by_seed(folder, evaluate):
         evaluate("--data", folder / "capitals.jsonl", "--samples", "3", "-o", folder / "drawn", *arguments)
         return {item.row_id for item in StoredEvaluation(folder / "drawn").items()}
 
-    assert len(rows()) == 3
-    assert rows() == rows()
-    assert rows() != rows("--seed", "5")
+    first = rows()
+    assert len(first) == 3
+    assert rows() == first != rows("--seed", "5")
 
 
 def test_what_is_published_holds_every_example(folder, evaluate):
@@ -179,13 +178,52 @@ def test_a_loss_above_its_floor_is_an_alarm_and_published(folder, turnmill, tmp_
     assert StoredEvaluation(tmp_path / "e").items()
 
 
-def test_a_rise_above_the_baseline_is_an_alarm(folder, turnmill):
-    arguments = ("--data", folder / "out", "--baseline", folder / "first", "--evaluate.regression_rise", "0")
-    assert turnmill("evaluate", folder / "model", *arguments).code == 0
-    second = turnmill("evaluate", folder / "other", *arguments)
-    fell = turnmill("evaluate", folder / "other", "--data", folder / "out", "--baseline", folder / "first")
-    assert (second.code, fell.code) in ((3, 0), (0, 0))
-    assert "against the baseline" in fell.out
+def worse_model(directory: Path) -> Path:
+    """The model, sure of the wrong tokens."""
+    import transformers
+
+    network = transformers.AutoModelForCausalLM.from_pretrained(save_chat_model(directory))
+    network.lm_head.weight.data.mul_(-40)
+    network.save_pretrained(directory)
+    return directory
+
+
+def test_a_rise_above_the_baseline_is_an_alarm(folder, turnmill, tmp_path):
+    arguments = ("--data", folder / "out", "--baseline", folder / "first")
+    same = turnmill("evaluate", folder / "model", *arguments)
+    assert (same.code, "+0.0000 ± 0.0000" in same.out) == (0, True)
+    rose = turnmill("evaluate", worse_model(tmp_path / "worse"), *arguments, "-o", tmp_path / "result")
+    assert rose.code == 3
+    assert "more: its loss rose by" in rose.err
+    assert json.loads((tmp_path / "result" / "summary.json").read_text())["rises"] == ["capitals", "more"]
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft asks transformers so
+def test_adapters_are_put_on_their_base(folder, evaluate, turnmill, tmp_path):
+    peft = pytest.importorskip("peft")
+    import transformers
+
+    network = transformers.AutoModelForCausalLM.from_pretrained(folder / "model")
+    adapted = peft.get_peft_model(network, peft.LoraConfig(r=4, target_modules=["q_proj"], init_lora_weights=False))
+    adapted.save_pretrained(tmp_path / "adapter")
+    adapted.merge_and_unload().save_pretrained(save_chat_model(tmp_path / "merged"))
+    arguments = ("--data", folder / "out", "--json")
+    merged = turnmill("evaluate", tmp_path / "merged", *arguments).json
+    found = turnmill("evaluate", tmp_path / "adapter", *arguments).json
+    assert found["loss"] == pytest.approx(merged["loss"], abs=1e-5)
+    assert found["loss"] != pytest.approx(evaluate("--data", folder / "out")["loss"], abs=1e-5)
+    assert found["model"]["adapter"]
+
+
+def test_a_set_that_the_template_cannot_say_is_missing_from_the_battery(folder, turnmill, tmp_path):
+    (tmp_path / "plain.jinja").write_text(
+        "{%- for message in messages %}{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}"
+        "{%- endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+    )
+    done = turnmill("evaluate", folder / "model", "--template", tmp_path / "plain.jinja", "--battery", "--json")
+    assert done.code == 0, done.err
+    assert list(done.json["missing"]) == ["battery/tool-use"]
+    assert "battery/tool-use is missing: source 'battery/tool-use'" in done.err
 
 
 def test_the_battery_is_scored_and_counts_nothing_beside_other_sets(folder, evaluate):

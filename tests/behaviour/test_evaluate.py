@@ -239,3 +239,14 @@ def test_observations_are_told_apart(folder, evaluate):
     tools = Path(__file__).parents[2] / "src" / "turnmill" / "data" / "battery" / "tool-use.jsonl"
     found = evaluate("--data", tools, "--samples", "3", "--evaluate.observations", "true")
     assert {"call", "observation"} <= found["kinds"].keys()
+
+
+def test_python_gives_what_the_command_line_gives(folder, evaluate, tmp_path):
+    import turnmill
+
+    said = evaluate("--data", folder / "out")
+    made = turnmill.evaluate(folder / "model", folder / "out", output=tmp_path / "result", baseline=folder / "first")
+    assert made.evaluation.loss == said["loss"]
+    assert made.alarms == []
+    assert made.baseline.total.rows == sum(one["examples"] for one in said["sets"].values())
+    assert (tmp_path / "result" / "items.parquet").is_file()

@@ -11,7 +11,7 @@ import pytest
 
 from evaluation_rows import alone
 from tiny_chat_models import save_chat_model
-from turnmill import open_prepared
+from turnmill import StaleError, open_prepared
 from turnmill.cli.app import run
 from turnmill.files.evaluations import StoredEvaluation
 
@@ -250,3 +250,31 @@ def test_python_gives_what_the_command_line_gives(folder, evaluate, tmp_path):
     assert made.alarms == []
     assert made.baseline.total.rows == sum(one["examples"] for one in said["sets"].values())
     assert (tmp_path / "result" / "items.parquet").is_file()
+
+
+def test_in_training_raw_rows_are_made_as_the_data_were(folder, turnmill, tmp_path):
+    from turnmill.config import load
+    from turnmill.verbs.eval_sets import asked_in_training, eval_sets
+
+    template = tmp_path / "own.jinja"
+    text = (folder / "model" / "chat_template.jinja").read_text("utf-8")
+    template.write_text(text.replace("'<|im_start|>'", "'\\n<|im_start|>'"), "utf-8")
+    options = ["--model", folder / "model", "--template", template, "--workers", "1", "--output", tmp_path / "out"]
+    assert turnmill("prepare", folder / "capitals.jsonl", *options).code == 0
+    config, origins = load(None, [("evaluate.eval_sources", f"[{{name: raw, data: {folder / 'capitals.jsonl'}}}]")])
+    prepared = open_prepared(tmp_path / "out")
+    (found,) = eval_sets(asked_in_training(config, origins, prepared, str(folder / "model"))).sets
+    assert sorted(found.items.lengths()) == sorted(prepared.examples().lengths())
+    template.unlink()
+    with pytest.raises(StaleError, match=r"a template .* that is not found any more"):
+        asked_in_training(config, origins, prepared, str(folder / "model"))
+
+
+def test_a_text_may_stand_in_another_column(folder, turnmill, tmp_path):
+    write_rows(tmp_path / "docs.jsonl", [{"body": f"{fact} is a pair of words."} for fact in FACTS])
+    sources = [
+        {"name": "body", "data": str(tmp_path / "docs.jsonl"), "mode": "text", "columns": {"text": "body"}},
+        {"name": "text", "data": str(folder / "texts.jsonl"), "mode": "text"},
+    ]
+    sets = turnmill("evaluate", config_of(tmp_path, sources), folder / "model", "--json").json["sets"]
+    assert sets["body"]["nll"] == pytest.approx(sets["text"]["nll"])

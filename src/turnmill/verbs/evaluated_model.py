@@ -128,7 +128,9 @@ def loaded(weights: Weights, placement: Placement) -> Any:
     try:
         from peft import PeftModel
     except ImportError:
-        raise UsageError("adapters need peft, which is not installed", next_step="pip install peft") from None
+        raise UsageError(
+            "adapters need peft, which is not installed", next_step="pip install 'turnmill[train]'"
+        ) from None
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)  # it asks transformers so

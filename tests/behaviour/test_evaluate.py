@@ -278,3 +278,17 @@ def test_a_text_may_stand_in_another_column(folder, turnmill, tmp_path):
     ]
     sets = turnmill("evaluate", config_of(tmp_path, sources), folder / "model", "--json").json["sets"]
     assert sets["body"]["nll"] == pytest.approx(sets["text"]["nll"])
+
+
+@pytest.mark.parametrize(("model_type", "layout"), [("qwen3", "flat"), ("gpt_oss", None)])
+def test_packing_is_tried_before_it_is_done(folder, turnmill, tmp_path, model_type, layout):
+    model = save_chat_model(tmp_path / model_type, model_type)
+    packed = turnmill("evaluate", model, "--data", folder / "out", "--evaluate.packing", "on", "--json")
+    padded = turnmill("evaluate", model, "--data", folder / "out", "--json").json
+    if layout is None:
+        assert (packed.code, "does not keep packed examples apart" in packed.err) == (2, True)
+        assert packed.next_step.endswith("--evaluate.packing off")
+    else:
+        assert packed.json["layout"] == layout
+        assert packed.json["loss"] == pytest.approx(padded["loss"], abs=1e-5)
+    assert padded["layout"] == "padded"

@@ -44,6 +44,16 @@ def test_it_is_no_mean_of_the_means_of_batches(model):
     assert abs(found.loss - np.mean(means)) > 1e-3
 
 
+def test_labels_are_shifted_once(model):
+    ids = [1, 5, 6, 2]
+    runs = [Run(2, 0, "user", 0.0), Run(3, 1, "answer", 1.0), Run(4, 1, "stop", 1.0)]
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([ids]), use_cache=False).logits[0]
+    expected = torch.nn.functional.cross_entropy(logits[1:3], torch.tensor(ids[2:]))
+    found = evaluate(model, [made_set("a", [Example("row", 0, "a", "a.jsonl", 1, ids, runs, [4])])])
+    assert found.loss == pytest.approx(expected.item(), abs=1e-5)
+
+
 @pytest.mark.parametrize("kind", ["answer", "reasoning", "call", "stop"])
 def test_each_kind_has_its_own_loss(model, kind):
     examples = uneven()
@@ -174,6 +184,14 @@ def test_the_model_is_found_inside_what_training_puts_around_it(model):
 
     assert bare_model(Around(model)) is model
     assert evaluate(Around(model), [made_set("a", uneven(2))]) == evaluate(model, [made_set("a", uneven(2))])
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft asks transformers so
+def test_adapters_that_put_tokens_before_rows_are_refused():
+    peft = pytest.importorskip("peft")
+    config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
+    with pytest.raises(UsageError, match="PROMPT_TUNING put tokens of their own before each row"):
+        evaluate(peft.get_peft_model(tiny_model("llama"), config), [made_set("a", uneven(2))])
 
 
 def test_rows_that_the_model_cannot_read_are_counted(model):

@@ -97,13 +97,20 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def bare_model(model: Any) -> Any:
-    """The model of transformers inside what training puts around it; adapters that lie in its layers stay there."""
+    """The model of transformers inside what training puts around it; adapters that lie in its layers stay there.
+
+    Raises:
+        UsageError: adapters that put tokens before the prompt: positions would be other ones.
+    """
     while True:
         if hasattr(model, "_orig_mod"):  # compiled
             model = model._orig_mod
         elif not hasattr(model, "config") and hasattr(model, "module"):  # DistributedDataParallel, DataParallel
             model = model.module
-        elif hasattr(model, "get_base_model") and not model.active_peft_config.is_prompt_learning:
+        elif hasattr(model, "get_base_model"):
+            if model.active_peft_config.is_prompt_learning:
+                what = f"adapters of {model.active_peft_config.peft_type} put tokens of their own before each row"
+                raise UsageError(f"{what}; expected such as change layers (LoRA)", next_step="turnmill evaluate --help")
             model = model.get_base_model()
         else:
             return model

@@ -273,6 +273,8 @@ def _help_of(path: str, declared: dict[str, Any], definitions: dict[str, Any]) -
     else:
         default = dump_yaml(declared["default"]) if declared.get("default") is not None else ""
         yield FieldHelp(path, default, declared.get("description", ""))
+        if "$ref" in declared.get("items", {}):
+            yield from _help_of(f"{path}.N", declared["items"], definitions)
 
 
 def sources_of(data: Sequence[str], dialect: str | None = None, repairs: str | None = None) -> list[dict[str, Any]]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from turnmill.cli.arguments import Invocation, configured
-from turnmill.cli.output import next_step, notice, write, write_json, write_table
+from turnmill.cli.output import next_step, notice, progress, write, write_json, write_table
 from turnmill.errors import shell_word
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ def command(call: Invocation, output: Path | None, battery: bool, **given: Any) 
 
     Exit 3 where a loss lies above its floor, or rose above the baseline's: the result is published all the same.
     """
-    from turnmill.files.publish import refuse_foreign
     from turnmill.verbs import evaluate
 
     started = time.time()
@@ -39,8 +39,9 @@ def command(call: Invocation, output: Path | None, battery: bool, **given: Any) 
     if battery:
         config = config.model_copy(update={"evaluate": dataclasses.replace(config.evaluate, battery=True)})
     if output is not None:
-        refuse_foreign(output)
-    made = evaluate.evaluate(config, call.origins, evaluate.Request(*call.trailing, **given))
+        evaluate.refuse_other(output)
+    request = evaluate.Request(next(iter(call.trailing), None), **given)
+    made = evaluate.evaluate(config, call.origins, request, lambda total: progress("evaluate", total, "examples"))
     if output is not None:
         evaluate.publish_evaluated(made, output, config, started)
     for warning in made.warnings:
@@ -59,28 +60,15 @@ def command(call: Invocation, output: Path | None, battery: bool, **given: Any) 
 def _show(made: Evaluated) -> None:
     """Losses by set, then by kind; beside the baseline's where there is one."""
     found, beside = made.evaluation, made.baseline
-    rises = {} if beside is None else beside.sets
-    headings = [
-        "set",
-        "loss",
-        "perplexity",
-        "entropy",
-        "tokens",
-        "examples",
-        *(["against the baseline"] if beside else []),
+    sets = [
+        [name, *_cells(one.total), _number(one.entropy), f"{one.examples:,}", *_risen(beside and beside.sets, name)]
+        for name, one in found.sets.items()
     ]
-    rows = []
-    for name, one in found.sets.items():
-        cells = [name, *_cells(one.total), _number(one.entropy), f"{one.total.tokens:,}", f"{one.examples:,}"]
-        rows.append([*cells, *([_difference(rises.get(name))] if beside else [])])
-    write_table(headings, rows)
-    groups = {} if beside is None else beside.groups
-    rows = []
-    for group, loss in found.groups.items():
-        cells = [group, *_cells(loss), f"{loss.tokens:,}"]
-        rows.append([*cells, *([_difference(groups.get(group))] if beside else [])])
+    groups = [[name, *_cells(loss), *_risen(beside and beside.groups, name)] for name, loss in found.groups.items()]
+    more = ["against the baseline"] if beside else []
+    write_table(["set", "loss", "perplexity", "tokens", "entropy", "examples", *more], sets)
     write("")
-    write_table(["kind", "loss", "perplexity", "tokens", *(["against the baseline"] if beside else [])], rows)
+    write_table(["kind", "loss", "perplexity", "tokens", *more], groups)
     write("")
     write(f"eval/loss {found.loss:.4f}, eval/ppl {found.perplexity:.4g}{_of(found)}")
 
@@ -93,15 +81,19 @@ def _of(found: Evaluation) -> str:
 
 
 def _cells(loss: Loss) -> list[str]:
-    return [f"{loss.loss:.4f}", f"{loss.perplexity:.4g}"]
+    return [f"{loss.loss:.4f}", f"{loss.perplexity:.4g}", f"{loss.tokens:,}"]
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4f}"
 
 
-def _difference(one: Difference | None) -> str:
+def _risen(differences: Mapping[Any, Difference] | None, name: str) -> list[str]:
+    """The cell of a difference; no cell without a baseline."""
+    if differences is None:
+        return []
+    one = differences.get(name)
     if one is None:
-        return "no rows in common"
+        return ["no rows in common"]
     error = "" if one.standard_error is None else f" ± {one.standard_error:.4f}"
-    return f"{one.difference:+.4f}{error}"
+    return [f"{one.difference:+.4f}{error}"]

@@ -147,7 +147,7 @@ class Evaluation(msgspec.Struct, frozen=True):
             "kinds": {name: loss_json(one) for name, one in self.groups.items()},
             "sets": {name: set_json(one) for name, one in self.sets.items()},
             "missing": dict(self.missing),
-            "alarms": list(self.alarms),
+            "above_floor": list(self.alarms),
             "layout": self.layout,
         }
 

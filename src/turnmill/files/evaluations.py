@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from turnmill.errors import UsageError, shell_word
 from turnmill.evaluation.results import GROUPS, MEASURES, Group, ItemLoss, Loss
-from turnmill.files.inventory import read_manifest, verify
+from turnmill.files.inventory import MANIFEST, verify
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,16 +55,6 @@ def to_table(items: Sequence[ItemLoss]) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema())
 
 
-def is_evaluation(folder: Path) -> bool:
-    """Whether a folder's manifest says that it is an evaluation.
-
-    Raises:
-        UsageError: it has no manifest.
-        StaleError: it is not turnmill's.
-    """
-    return bool(read_manifest(folder).get("kind") == KIND)
-
-
 class StoredEvaluation:
     """An evaluation that was published.
 
@@ -81,6 +71,9 @@ class StoredEvaluation:
     """
 
     def __init__(self, folder: Path) -> None:
+        if not (folder / MANIFEST).is_file():
+            what = f"{folder} is no evaluation: it has no {MANIFEST}"
+            raise UsageError(what, next_step=f"turnmill evaluate MODEL --data OUT --output {shell_word(folder)}")
         self.folder = folder
         self.manifest: dict[str, Any] = verify(folder)
         if self.manifest.get("kind") != KIND:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ from turnmill.conversation import Json
 from turnmill.errors import HealthError, StaleError, UsageError, quote, shell_word
 from turnmill.evaluation.sets import EvalSet, MadeItems, prepared_sets
 from turnmill.files.prepared import PreparedData
-from turnmill.models import LoadedModel
+from turnmill.models import LoadedModel, open_model
 from turnmill.options import EvalSource, Model, Source
 from turnmill.rendered import Loss
 from turnmill.verbs import tokenize
@@ -87,6 +88,32 @@ def eval_sets(asked: Asked, data: Sequence[str] = ()) -> EvalSets:
     for one in wanted:
         _add(one, asked, found)
     return found
+
+
+def asked_in_training(config: Config, origins: Origins, prepared: PreparedData, directory: str) -> Asked:
+    """What sets are made with while a model learns from a prepared folder: rows are made as that was.
+
+    Args:
+        config: of the run.
+        origins: of its values.
+        prepared: what is trained on.
+        directory: of the model.
+
+    Raises:
+        StaleError: the template that the folder was prepared with is not found any more.
+    """
+    stored = next(iter(stored_recipes(prepared.folder, config, {}).values())).model
+    names = (directory, stored.name_or_path)
+    for options in (dataclasses.replace(stored, name_or_path=name) for name in names):
+        with suppress(UsageError):
+            loaded = open_model(options)
+            if loaded.template == prepared.manifest["template"]["text"]:
+                return Asked(config, origins, options, loaded, prepared)
+    raise StaleError(
+        f"{prepared.folder} was prepared with a template ({prepared.manifest['template']['origin']}) that is not found "
+        "any more, and rows to evaluate on need it",
+        next_step=f"turnmill prepare DATA --output {shell_word(prepared.folder)}",
+    )
 
 
 def check_made_for(prepared: PreparedData, loaded: LoadedModel) -> None:

@@ -6,6 +6,8 @@ import dataclasses
 import platform
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,9 +21,9 @@ from turnmill.evaluation.evaluate import evaluate as evaluate_sets
 from turnmill.evaluation.paired import Compared, compared
 from turnmill.evaluation.results import Evaluation
 from turnmill.files.evaluations import ITEMS, KIND, REPORT, SUMMARY, StoredEvaluation, to_table
-from turnmill.files.inventory import json_file
+from turnmill.files.inventory import is_published, json_file, read_manifest
 from turnmill.files.prepared import PreparedData
-from turnmill.files.publish import publish
+from turnmill.files.publish import publish, refuse_foreign
 from turnmill.isolation import probe
 from turnmill.models import LoadedModel
 from turnmill.report.evaluation_page import evaluation_page
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from turnmill.options import Evaluate
 
 VERSION = 1
+Progress = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 
 
 class Request(NamedTuple):
@@ -92,13 +95,14 @@ def _sayable(value: float) -> float | None:
     return value if abs(value) < float("inf") else None
 
 
-def evaluate(config: Config, origins: Origins, request: Request) -> Evaluated:
+def evaluate(config: Config, origins: Origins, request: Request, progress: Progress | None = None) -> Evaluated:
     """Load a model and score the sets.
 
     Args:
         config: its `evaluate` section says what; `model`, `render`, `loss` and `fit` how raw rows become examples.
         origins: what of it was typed goes over a prepared folder's recipe.
         request: the rest.
+        progress: is given the number of examples, and gives what is told of each that is scored.
 
     Raises:
         UsageError: the model, the data or an option cannot be used.
@@ -116,15 +120,27 @@ def evaluate(config: Config, origins: Origins, request: Request) -> Evaluated:
     like = like_of(request.data, request.like)
     sets = eval_sets(Asked(config, origins, model_options, loaded, like), request.data)
     model = evaluated_model.loaded(weights, placement)
-    wants_probe = config.evaluate.packing == "on" or (config.evaluate.packing == "auto" and placement.is_on_gpu)
-    verdict = probe(model) if wants_probe else None
-    found = evaluate_sets(model, sets.sets, options=config.evaluate, probe_verdict=verdict, keep_items=True)
+    verdict = probe(model) if _wants_probe(config.evaluate, placement) else None
+    with (progress or _untold)(sum(len(one.items) for one in sets.sets)) as advance:
+        found = evaluate_sets(
+            model, sets.sets, options=config.evaluate, probe_verdict=verdict, keep_items=True, progress=advance
+        )
     found = msgspec.structs.replace(found, missing={**sets.missing, **found.missing})
     _check_finite(found)
     about = _about(config, {"name": name, **identity}, loaded, placement, sets)
     beside = None if baseline is None else compared(baseline.items(), found.items)
     rises = [] if beside is None else _rises(beside, config.evaluate)
     return Evaluated(found, about, sets.warnings, beside, rises)
+
+
+def _wants_probe(options: Evaluate, placement: Placement) -> bool:
+    return options.packing == "on" or (options.packing == "auto" and placement.is_on_gpu)
+
+
+@contextmanager
+def _untold(_: int) -> Iterator[Callable[[int], None] | None]:
+    """No progress."""
+    yield None
 
 
 def like_of(data: tuple[str, ...], like: str | None) -> PreparedData | None:
@@ -184,6 +200,19 @@ def _about(
         "model": model,
         "template": {"origin": loaded.template_origin, "text": loaded.template},
     }
+
+
+def refuse_other(output: Path) -> None:
+    """Refuse to replace what is no evaluation, before hours of work.
+
+    Raises:
+        UsageError: foreign files, or a folder that another verb published.
+    """
+    refuse_foreign(output)
+    kind = read_manifest(output).get("kind") if is_published(output) else KIND
+    if kind != KIND:
+        what = f"{output} holds {str(kind)!r}, which an evaluation would replace; expected nothing, or an evaluation"
+        raise UsageError(what, next_step="--output OTHER")
 
 
 def publish_evaluated(made: Evaluated, output: Path, config: Config, started: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -127,9 +128,13 @@ def loaded(weights: Weights, placement: Placement) -> Any:
     try:
         from peft import PeftModel
     except ImportError:
-        raise UsageError("adapters need peft, which is not installed", next_step="pip install peft") from None
+        raise UsageError(
+            "adapters need peft, which is not installed", next_step="pip install 'turnmill[train]'"
+        ) from None
     try:
-        return PeftModel.from_pretrained(model, str(weights.adapter)).eval()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "`is_gradient_checkpointing`", FutureWarning)  # it asks transformers so
+            return PeftModel.from_pretrained(model, str(weights.adapter)).eval()
     except (OSError, ValueError, RuntimeError, KeyError) as problem:
         first = (str(problem).splitlines() or [""])[0]
         what = f"cannot put the adapters in {weights.adapter} on {weights.directory}: {first}"

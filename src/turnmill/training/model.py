@@ -32,6 +32,15 @@ def ranks_of_this() -> Ranks:
     return Ranks(int(rank or 0), int(count or 1), int(local or 0))
 
 
+def leave_ranks(ranks: Ranks) -> None:
+    """Wait for the other processes, and part from them: one that ends first would break off what others still say."""
+    import torch.distributed as distributed
+
+    if ranks.total > 1 and distributed.is_initialized():
+        distributed.barrier()
+        distributed.destroy_process_group()
+
+
 def require_packages(options: Train) -> None:
     """Refuse what a missing package would end later.
 

@@ -26,6 +26,7 @@ from turnmill.training.checkpoints import Checkpoints
 from turnmill.training.journal import METRICS, Journal
 from turnmill.training.model import (
     Ranks,
+    leave_ranks,
     load_model,
     load_tokenizer,
     placement_of,
@@ -251,6 +252,7 @@ def run(plan: TrainPlan, telling: Telling) -> Trained:
                 plan.ranks.rank, plan.resume_from,
             )
         )  # fmt: skip
+    leave_ranks(plan.ranks)
     if watch.ended == "interrupted":
         what = f"stopped at step {watch.step:,}, and saved {checkpoints.of_step(watch.step)}"
         raise Interrupted(what, next_step="--resume")

@@ -73,7 +73,9 @@ def test_raw_data_are_never_trained_on(turnmill, tiny, tmp_path, chats):
     answer = turnmill("train", rows, "--train.model", tiny, "--output", tmp_path / "model")
     assert answer.code == 4
     assert "train reads prepared data alone" in answer.err
-    assert answer.next_step.startswith("turnmill prepare DATA --model MODEL --output ")
+    assert answer.next_step == f"turnmill prepare {rows} --model MODEL --output out"
+    nothing = turnmill("train", tmp_path / "out", "--output", tmp_path / "model")
+    assert nothing.next_step == f"turnmill prepare DATA --model MODEL --output {tmp_path / 'out'}"
 
 
 def test_a_folder_that_was_changed_is_refused(turnmill, out, tiny, tmp_path):

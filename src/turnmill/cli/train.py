@@ -84,6 +84,8 @@ def _place(call: Invocation, output: Path | None, **how: Any) -> Place:
 
 def _again(call: Invocation, place: Place) -> str:
     """The command that makes the data."""
+    if place.data.is_file():
+        return f"turnmill prepare {shell_word(place.data)} --model MODEL --output out"
     config = shlex.join(call.arguments) if _is_config_alone(call) and call.config.sources else "DATA --model MODEL"
     return f"turnmill prepare {config} --output {shell_word(place.data)}"
 

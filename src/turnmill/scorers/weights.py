@@ -21,7 +21,7 @@ def weights_digest(directory: Path) -> str:
     """
     files = next((found for pattern in WEIGHTS if (found := sorted(directory.glob(pattern)))), [])
     if not files:
-        what = f"{directory} holds no weights ({' or '.join(WEIGHTS)}); scores need the model itself"
+        what = f"{directory} holds no weights ({' or '.join(WEIGHTS)}); expected the model itself"
         raise UsageError(what, next_step=f"ls {shell_word(directory)}")
     digest = xxhash.xxh3_128()
     for path in [*files, *(directory / name for name in CONFIGS if (directory / name).is_file())]:

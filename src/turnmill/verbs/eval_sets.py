@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +16,7 @@ from turnmill.errors import HealthError, StaleError, UsageError, quote, shell_wo
 from turnmill.evaluation.sets import EvalSet, MadeItems, prepared_sets
 from turnmill.files.prepared import PreparedData
 from turnmill.models import LoadedModel, open_model
-from turnmill.options import EvalSource, Model, Source
+from turnmill.options import EvalSource, Evaluate, Model, Source
 from turnmill.rendered import Loss
 from turnmill.verbs import tokenize
 from turnmill.verbs.battery import battery_sources
@@ -79,7 +79,9 @@ def eval_sets(asked: Asked, data: Sequence[str] = ()) -> EvalSets:
     if asked.like is not None:
         check_made_for(asked.like, asked.loaded)
     found = EvalSets([], {}, {}, [])
-    wanted = list(_wanted(asked, data))
+    wanted = named_sets(asked.config.evaluate, data)
+    if not wanted and asked.like is not None:
+        wanted = [Wanted(EvalSource("eval", (f"{asked.like.folder}#eval",)), None, is_pooled=False)]
     battery = battery_sources() if asked.config.evaluate.battery else ()
     wanted += [Wanted(source, 0.0 if wanted else 1.0) for source in battery]
     if not wanted:
@@ -137,17 +139,11 @@ def check_made_for(prepared: PreparedData, loaded: LoadedModel) -> None:
         )
 
 
-def _wanted(asked: Asked, data: Sequence[str]) -> Iterable[Wanted]:
-    options = asked.config.evaluate
-    if data or not options.eval_sources:
-        typed = list(data) or ([options.eval_dataset] if options.eval_dataset else [])
-        if typed:
-            yield from typed_sets(typed)
-        elif asked.like is not None:
-            yield Wanted(EvalSource("eval", (f"{asked.like.folder}#eval",)), None, is_pooled=False)
-        return
-    for source in options.eval_sources:
-        yield Wanted(source, source.weight)
+def named_sets(options: Evaluate, data: Sequence[str] = ()) -> list[Wanted]:
+    """The sets that are named: by the data that were typed, else by the `evaluate` section."""
+    if options.eval_sources and not data:
+        return [Wanted(source, source.weight) for source in options.eval_sources]
+    return typed_sets(list(data) or ([options.eval_dataset] if options.eval_dataset else []))
 
 
 def typed_sets(data: Sequence[str]) -> list[Wanted]:
@@ -169,6 +165,9 @@ def _check(wanted: Sequence[Wanted]) -> None:
             raise UsageError(what, next_step="turnmill config schema")
         if not source.name or not source.data:
             what = f"evaluation source {quote(source.name)}: expected a name, and data"
+            raise UsageError(what, next_step="turnmill config schema")
+        if source.samples is not None and source.samples < 1:
+            what = f"evaluation source {source.name!r}: got {source.samples} samples, expected at least 1"
             raise UsageError(what, next_step="turnmill config schema")
         if source.mode == "text" and source.dialect not in ("text", "auto"):
             what = f"evaluation source {source.name!r}: got mode text beside the dialect {source.dialect!r}"

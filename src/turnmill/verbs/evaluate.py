@@ -28,7 +28,7 @@ from turnmill.isolation import probe
 from turnmill.models import LoadedModel
 from turnmill.report.evaluation_page import evaluation_page
 from turnmill.verbs import evaluated_model
-from turnmill.verbs.eval_sets import Asked, EvalSets, eval_sets, side_of
+from turnmill.verbs.eval_sets import Asked, EvalSets, eval_sets, named_sets, side_of
 
 if TYPE_CHECKING:
     from turnmill.config import Config, Origins
@@ -117,7 +117,7 @@ def evaluate(config: Config, origins: Origins, request: Request, progress: Progr
     weights = evaluated_model.weights_of(name, request.base)
     identity = evaluated_model.identity(weights)
     model_options, loaded = evaluated_model.opened(name, weights, config.model)
-    like = like_of(request.data, request.like)
+    like = _like(config.evaluate, request)
     sets = eval_sets(Asked(config, origins, model_options, loaded, like), request.data)
     model = evaluated_model.loaded(weights, placement)
     verdict = probe(model) if _wants_probe(config.evaluate, placement) else None
@@ -143,12 +143,12 @@ def _untold(_: int) -> Iterator[Callable[[int], None] | None]:
     yield None
 
 
-def like_of(data: tuple[str, ...], like: str | None) -> PreparedData | None:
+def _like(options: Evaluate, request: Request) -> PreparedData | None:
     """The prepared folder whose recipe raw rows follow: the one that was named, else the first among the data."""
-    if like is not None:
-        return PreparedData(like, whole=False)
-    folders = [side.folder for one in data if (side := side_of(one.rpartition("=")[2])) is not None]
-    return PreparedData(folders[0], whole=False) if folders else None
+    if request.like is not None:
+        return PreparedData(request.like, whole=False)
+    sides = (side_of(one.source.data[0]) for one in named_sets(options, request.data))
+    return next((PreparedData(side.folder, whole=False) for side in sides if side is not None), None)
 
 
 def _check_finite(found: Evaluation) -> None:

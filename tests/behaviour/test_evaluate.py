@@ -50,9 +50,9 @@ def folder(tmp_path_factory) -> Path:
 def evaluate(turnmill, folder):
     """Evaluates the model of the folder; gives the answer as JSON."""
 
-    def call(*arguments: str | Path, model: str = "model", code: int = 0):
-        answer = turnmill("evaluate", folder / model, *arguments, "--json")
-        assert answer.code == code, answer.err
+    def call(*arguments: str | Path):
+        answer = turnmill("evaluate", folder / "model", *arguments, "--json")
+        assert answer.code == 0, answer.err
         return answer.json
 
     return call
@@ -292,3 +292,12 @@ def test_packing_is_tried_before_it_is_done(folder, turnmill, tmp_path, model_ty
         assert packed.json["layout"] == layout
         assert packed.json["loss"] == pytest.approx(padded["loss"], abs=1e-5)
     assert padded["layout"] == "padded"
+
+
+def test_dialect_and_repairs_of_raw_data_are_typed(folder, evaluate, turnmill, tmp_path):
+    turns = [("human", "Capital of Peru?"), ("human", "Tell me."), ("gpt", "Lima.")]
+    row = {"conversations": [{"from": who, "value": text} for who, text in turns]}
+    data = write_rows(tmp_path / "shared.jsonl", [row])
+    found = evaluate("--data", data, "--dialect", "sharegpt", "--repairs", "merge-turns")
+    assert found["sets"]["shared"]["examples"] == 1
+    assert turnmill("evaluate", folder / "model", "--data", data, "--dialect", "alpaca").code == 3

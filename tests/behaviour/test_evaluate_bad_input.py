@@ -128,7 +128,7 @@ def test_a_wrong_command_says_what_is_wrong(turnmill, folder, arguments, says):
         ({"samples": 0}, "got 0 samples, expected at least 1"),
         ({"mode": "text", "dialect": "openai"}, "got mode text beside the dialect 'openai', expected text or auto"),
         ({"name": ""}, "expected a name, and data"),
-        ({"loss": {"turn": "last"}}, "turn"),
+        ({"loss": {"turn": "last"}}, "evaluation source 'held-out': loss.turn: unknown loss field"),
         ({"data": ["OUT", "ROWS"]}, "expected a prepared folder alone"),
         ({"weigth": 1}, "Did you mean 'weight'?"),
     ],

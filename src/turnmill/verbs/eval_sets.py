@@ -30,6 +30,20 @@ if TYPE_CHECKING:
     from turnmill.config import Config, Origins
 
 
+class Typed(NamedTuple):
+    """Data on the command line."""
+
+    data: tuple[str, ...] = ()
+    """`PATH`, `NAME=PATH`, `OUT` or `OUT#SIDE`."""
+    dialect: str | None = None
+    """Of the raw ones; None: it is detected."""
+    repairs: str | None = None
+    """Names with commas between, for the raw ones."""
+
+
+UNTYPED = Typed()
+
+
 class Wanted(NamedTuple):
     """A set that was asked for."""
 
@@ -64,12 +78,12 @@ class EvalSets(NamedTuple):
     warnings: list[str]
 
 
-def eval_sets(asked: Asked, data: Sequence[str] = ()) -> EvalSets:
-    """The sets that the `evaluate` section names, or those of the data.
+def eval_sets(asked: Asked, typed: Typed = UNTYPED) -> EvalSets:
+    """The sets that the `evaluate` section names, or those of the data that were typed.
 
     Args:
         asked: config, model and recipe.
-        data: `PATH`, `NAME=PATH`, `OUT` or `OUT#SIDE`, in place of those that the config names.
+        typed: in place of those that the config names.
 
     Raises:
         UsageError: there are none, two of one name, or one that is named cannot be read.
@@ -79,7 +93,7 @@ def eval_sets(asked: Asked, data: Sequence[str] = ()) -> EvalSets:
     if asked.like is not None:
         check_made_for(asked.like, asked.loaded)
     found = EvalSets([], {}, {}, [])
-    wanted = named_sets(asked.config.evaluate, data)
+    wanted = named_sets(asked.config.evaluate, typed)
     if not wanted and asked.like is not None:
         wanted = [Wanted(EvalSource("eval", (f"{asked.like.folder}#eval",)), None, is_pooled=False)]
     battery = battery_sources() if asked.config.evaluate.battery else ()
@@ -139,22 +153,25 @@ def check_made_for(prepared: PreparedData, loaded: LoadedModel) -> None:
         )
 
 
-def named_sets(options: Evaluate, data: Sequence[str] = ()) -> list[Wanted]:
+def named_sets(options: Evaluate, typed: Typed = UNTYPED) -> list[Wanted]:
     """The sets that are named: by the data that were typed, else by the `evaluate` section."""
-    if options.eval_sources and not data:
+    if options.eval_sources and not typed.data:
         return [Wanted(source, source.weight) for source in options.eval_sources]
-    return typed_sets(list(data) or ([options.eval_dataset] if options.eval_dataset else []))
+    if options.eval_dataset and not typed.data:
+        typed = typed._replace(data=(options.eval_dataset,))
+    return _typed_sets(typed)
 
 
-def typed_sets(data: Sequence[str]) -> list[Wanted]:
+def _typed_sets(typed: Typed) -> list[Wanted]:
     """A set for each input that was typed; a prepared folder without a name is a set a source."""
     from turnmill.config import sources_of
 
     found = []
-    for typed, source in zip(data, sources_of(data), strict=True):
-        path = source["data"][0]
-        name, is_named = source["name"].partition("#")[0], path != typed
-        found.append(Wanted(EvalSource(name, (path,)), None, is_pooled=is_named or side_of(path) is None))
+    for written, source in zip(typed.data, sources_of(typed.data, typed.dialect, typed.repairs), strict=True):
+        path, name = source["data"][0], source["name"].partition("#")[0]
+        is_pooled = path != written or side_of(path) is None
+        manner = {"dialect": source.get("dialect", "auto"), "repairs": tuple(source.get("repairs", ()))}
+        found.append(Wanted(EvalSource(name, (path,), **manner), None, is_pooled=is_pooled))
     return found
 
 
@@ -253,6 +270,7 @@ def _source(source: EvalSource) -> Source:
         dialect="text" if is_text else source.dialect,
         mode="text" if is_text else "chat",
         columns=source.columns,
+        repairs=source.repairs,
         template_kwargs=source.template_kwargs,
         loss=source.loss,
     )
@@ -264,7 +282,10 @@ def recipe_for(source: EvalSource, asked: Asked) -> Recipe:
     Raises:
         UsageError: a wrong option, or the training data were made in several ways.
     """
-    loss = asked.config.of(_source(source)).loss  # what is wrong in it is told here
+    try:
+        loss = asked.config.of(_source(source)).loss
+    except UsageError as error:
+        raise UsageError(f"evaluation source {source.name!r}: {error.message}", next_step=error.next_step) from None
     if asked.like is None:
         own = tokenize.recipe_of(asked.config, _source(source))
         recipe = dataclasses.replace(own, loss=loss)

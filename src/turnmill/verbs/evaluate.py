@@ -28,7 +28,7 @@ from turnmill.isolation import probe
 from turnmill.models import LoadedModel
 from turnmill.report.evaluation_page import evaluation_page
 from turnmill.verbs import evaluated_model
-from turnmill.verbs.eval_sets import Asked, EvalSets, eval_sets, named_sets, side_of
+from turnmill.verbs.eval_sets import Asked, EvalSets, Typed, eval_sets, named_sets, side_of
 
 if TYPE_CHECKING:
     from turnmill.config import Config, Origins
@@ -43,8 +43,8 @@ class Request(NamedTuple):
 
     model: str | None = None
     """A model directory, adapters, or `smollm2`; None: `model.name_or_path`."""
-    data: tuple[str, ...] = ()
-    """In place of the data that the config names."""
+    typed: Typed = Typed()
+    """Data in place of those that the config names."""
     like: str | None = None
     """A prepared folder whose recipe raw rows follow; None: the first that is among the data."""
     base: str | None = None
@@ -118,7 +118,7 @@ def evaluate(config: Config, origins: Origins, request: Request, progress: Progr
     identity = evaluated_model.identity(weights)
     model_options, loaded = evaluated_model.opened(name, weights, config.model)
     like = _like(config.evaluate, request)
-    sets = eval_sets(Asked(config, origins, model_options, loaded, like), request.data)
+    sets = eval_sets(Asked(config, origins, model_options, loaded, like), request.typed)
     model = evaluated_model.loaded(weights, placement)
     verdict = probe(model) if _wants_probe(config.evaluate, placement) else None
     with (progress or _untold)(sum(len(one.items) for one in sets.sets)) as advance:
@@ -147,7 +147,7 @@ def _like(options: Evaluate, request: Request) -> PreparedData | None:
     """The prepared folder whose recipe raw rows follow: the one that was named, else the first among the data."""
     if request.like is not None:
         return PreparedData(request.like, whole=False)
-    sides = (side_of(one.source.data[0]) for one in named_sets(options, request.data))
+    sides = (side_of(one.source.data[0]) for one in named_sets(options, request.typed))
     return next((PreparedData(side.folder, whole=False) for side in sides if side is not None), None)
 
 
@@ -256,5 +256,9 @@ def alarm(made: Evaluated, output: Path | None) -> None:
     """
     if made.alarms:
         listing = "".join(f"\n  {line}" for line in made.alarms)
-        shown = "turnmill evaluate --help" if output is None else f"cat {shell_word(output / SUMMARY)}"
+        shown = (
+            "turnmill evaluate MODEL --data OUT --output RESULT"
+            if output is None
+            else f"cat {shell_word(output / SUMMARY)}"
+        )
         raise HealthError(f"{len(made.alarms)} regression(s):{listing}", next_step=shown)

@@ -301,3 +301,16 @@ def test_dialect_and_repairs_of_raw_data_are_typed(folder, evaluate, turnmill, t
     found = evaluate("--data", data, "--dialect", "sharegpt", "--repairs", "merge-turns")
     assert found["sets"]["shared"]["examples"] == 1
     assert turnmill("evaluate", folder / "model", "--data", data, "--dialect", "alpaca").code == 3
+
+
+def test_a_trained_model_is_scored_on_what_its_data_held_out(folder, evaluate, turnmill, tmp_path):
+    from turnmill.files.publish import publish
+
+    said = {"folder": str(folder / "out"), "fingerprint": open_prepared(folder / "out").manifest["fingerprint"]}
+    files = {path.name: path for path in (folder / "model").iterdir()}
+    for name, data in (("trained", said), ("other", {**said, "fingerprint": "0"})):
+        summary = json.dumps({"data": data}).encode()
+        publish({**files, "summary.json": summary}, tmp_path / name, about={"kind": "trained"})
+    found = turnmill("evaluate", tmp_path / "trained", "--json").json
+    assert found["loss"] == evaluate("--data", folder / "out")["loss"]
+    assert "there is nothing to evaluate on" in turnmill("evaluate", tmp_path / "other").err

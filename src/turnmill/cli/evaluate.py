@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 @configured("model", "read", "check", "health", "render", "loss", "fit", "evaluate", operand="MODEL")
 @click.option("--data", multiple=True, metavar="[NAME=]PATH", help="Held-out rows: OUT, OUT#train, or raw; repeatable.")
-@click.option("--like", metavar="OUT", help="Prepared data whose template, loss and fit options raw rows follow.")
+@click.option(
+    "--like",
+    metavar="OUT",
+    help="Prepared data whose recipe raw rows follow; default: those that the model learned from.",
+)
 @click.option("--battery", is_flag=True, help="Same as --evaluate.battery true.")
 @click.option("--base", metavar="DIR", help="The model that the adapters in MODEL change.")
 @click.option("--baseline", metavar="EVALUATION", help="An earlier result: rises above it are alarms.")

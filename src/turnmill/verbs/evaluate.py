@@ -16,7 +16,7 @@ import xxhash
 
 from turnmill.causal_lm import Placement
 from turnmill.conversation import Json, canonical_json
-from turnmill.errors import HealthError, UsageError, shell_word
+from turnmill.errors import HealthError, StaleError, UsageError, shell_word
 from turnmill.evaluation.evaluate import evaluate as evaluate_sets
 from turnmill.evaluation.paired import Compared, compared
 from turnmill.evaluation.results import Evaluation
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from turnmill.options import Evaluate
 
 VERSION = 1
+TRAINED = "trained"
+"""Kind of the folders that `train` publishes."""
 Progress = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 
 
@@ -46,7 +48,8 @@ class Request(NamedTuple):
     typed: Typed = Typed()
     """Data in place of those that the config names."""
     like: str | None = None
-    """A prepared folder whose recipe raw rows follow; None: the first that is among the data."""
+    """A prepared folder whose recipe raw rows follow; None: the first that is among the data, else what it was trained
+    on."""
     base: str | None = None
     """The model that adapters change."""
     baseline: str | None = None
@@ -117,7 +120,7 @@ def evaluate(config: Config, origins: Origins, request: Request, progress: Progr
     weights = evaluated_model.weights_of(name, request.base)
     identity = evaluated_model.identity(weights)
     model_options, loaded = evaluated_model.opened(name, weights, config.model)
-    like = _like(config.evaluate, request)
+    like = _like(config.evaluate, request, weights.adapter or weights.directory)
     sets = eval_sets(Asked(config, origins, model_options, loaded, like), request.typed)
     model = evaluated_model.loaded(weights, placement)
     verdict = probe(model) if _wants_probe(config.evaluate, placement) else None
@@ -143,12 +146,28 @@ def _untold(_: int) -> Iterator[Callable[[int], None] | None]:
     yield None
 
 
-def _like(options: Evaluate, request: Request) -> PreparedData | None:
-    """The prepared folder whose recipe raw rows follow: the one that was named, else the first among the data."""
+def _like(options: Evaluate, request: Request, model: Path) -> PreparedData | None:
+    """The prepared folder whose recipe raw rows follow.
+
+    The one that was named, else the first among the data, else the one that the model was trained on.
+    """
     if request.like is not None:
         return PreparedData(request.like, whole=False)
     sides = (side_of(one.source.data[0]) for one in named_sets(options, request.typed))
-    return next((PreparedData(side.folder, whole=False) for side in sides if side is not None), None)
+    named = next((PreparedData(side.folder, whole=False) for side in sides if side is not None), None)
+    return trained_on(model) if named is None else named
+
+
+def trained_on(model: Path) -> PreparedData | None:
+    """The prepared folder that a model of `train` says it was trained on, where it is still there and the same."""
+    if not is_published(model) or read_manifest(model).get("kind") != TRAINED:
+        return None
+    try:
+        said = msgspec.json.decode((model / SUMMARY).read_bytes())["data"]
+        prepared = PreparedData(said["folder"], whole=False)
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, UsageError, StaleError):
+        return None
+    return prepared if prepared.manifest.get("fingerprint") == said.get("fingerprint") else None
 
 
 def _check_finite(found: Evaluation) -> None:

@@ -314,3 +314,14 @@ def test_a_trained_model_is_scored_on_what_its_data_held_out(folder, evaluate, t
     found = turnmill("evaluate", tmp_path / "trained", "--json").json
     assert found["loss"] == evaluate("--data", folder / "out")["loss"]
     assert "there is nothing to evaluate on" in turnmill("evaluate", tmp_path / "other").err
+
+
+def test_the_battery_is_masked_alike_whatever_was_trained_on(folder, evaluate, turnmill, tmp_path):
+    options = ["--model", folder / "model", "--loss.turns", "last", "--fit.max_tokens", "90", "--workers", "1"]
+    assert turnmill("prepare", folder / "capitals.jsonl", *options, "--output", tmp_path / "last").code == 0
+    alone = evaluate("--battery", "--samples", "4")
+    beside = evaluate(
+        "--battery", "--samples", "4", "--data", f"{tmp_path / 'last'}#train", "--loss.reasoning", "false"
+    )
+    for name, one in alone["sets"].items():
+        assert beside["sets"][name]["tokens"] == one["tokens"]

@@ -16,7 +16,7 @@ from turnmill.errors import HealthError, StaleError, UsageError, quote, shell_wo
 from turnmill.evaluation.sets import EvalSet, MadeItems, prepared_sets
 from turnmill.files.prepared import PreparedData
 from turnmill.models import LoadedModel, open_model
-from turnmill.options import EvalSource, Evaluate, Model, Source
+from turnmill.options import EvalSource, Evaluate, Fit, Model, Source
 from turnmill.rendered import Loss
 from turnmill.verbs import tokenize
 from turnmill.verbs.battery import battery_sources
@@ -52,6 +52,8 @@ class Wanted(NamedTuple):
     """Share in the composite; None: it counts by its tokens."""
     is_pooled: bool = True
     """All its rows are one set; else each source of a prepared folder is one."""
+    follows_data: bool = True
+    """Masked and cut as the training data were; else by the defaults, so that all models can be compared."""
 
 
 class Asked(NamedTuple):
@@ -97,7 +99,7 @@ def eval_sets(asked: Asked, typed: Typed = UNTYPED) -> EvalSets:
     if not wanted and asked.like is not None:
         wanted = [Wanted(EvalSource("eval", (f"{asked.like.folder}#eval",)), None, is_pooled=False)]
     battery = battery_sources() if asked.config.evaluate.battery else ()
-    wanted += [Wanted(source, 0.0 if wanted else 1.0) for source in battery]
+    wanted += [Wanted(source, 0.0 if wanted else 1.0, follows_data=False) for source in battery]
     if not wanted:
         raise UsageError("there is nothing to evaluate on", next_step="--data OUT, or --battery")
     _check(wanted)
@@ -176,7 +178,7 @@ def _typed_sets(typed: Typed) -> list[Wanted]:
 
 
 def _check(wanted: Sequence[Wanted]) -> None:
-    for source, importance, _ in wanted:
+    for source, importance in ((one.source, one.importance) for one in wanted):
         if importance is not None and not 0 <= importance < float("inf"):
             what = f"evaluation source {source.name!r}: got the weight {importance}, expected at least 0"
             raise UsageError(what, next_step="turnmill config schema")
@@ -252,7 +254,7 @@ def _stored(one: Wanted, which: Named, asked: Asked, found: EvalSets) -> list[Ev
 def _raw(one: Wanted, asked: Asked, found: EvalSets) -> list[EvalSet]:
     """The examples of raw rows."""
     source, draw = _source(one.source), _draw(one.source, asked.config)
-    recipe = recipe_for(one.source, asked)
+    recipe = recipe_for(one.source, asked if one.follows_data else _plain(asked))
     made = made_rows(source, asked.config, recipe, draw)
     if made.warning is not None:
         found.warnings.append(made.warning)
@@ -276,6 +278,11 @@ def _source(source: EvalSource) -> Source:
     )
 
 
+def _plain(asked: Asked) -> Asked:
+    """By the defaults, whatever the training data were."""
+    return asked._replace(config=asked.config.model_copy(update={"loss": Loss(), "fit": Fit()}), like=None)
+
+
 def recipe_for(source: EvalSource, asked: Asked) -> Recipe:
     """How a raw row becomes examples: as those of the training data do.
 
@@ -290,7 +297,7 @@ def recipe_for(source: EvalSource, asked: Asked) -> Recipe:
         own = tokenize.recipe_of(asked.config, _source(source))
         recipe = dataclasses.replace(own, loss=loss)
     else:
-        recipe = _like(source.name, stored_recipes(asked.like.folder, asked.config, asked.origins))
+        recipe = _like(source, stored_recipes(asked.like.folder, asked.config, asked.origins))
         changed = merged(dataclasses.asdict(recipe.loss), source.loss)
         kwargs = {**recipe.template_kwargs, **source.template_kwargs}
         recipe = dataclasses.replace(recipe, loss=msgspec.convert(changed, Loss), template_kwargs=kwargs)
@@ -298,11 +305,14 @@ def recipe_for(source: EvalSource, asked: Asked) -> Recipe:
     return dataclasses.replace(recipe, model=asked.model, max_tokens=most)
 
 
-def _like(name: str, recipes: dict[str, Recipe]) -> Recipe:
+def _like(source: EvalSource, recipes: dict[str, Recipe]) -> Recipe:
     """The recipe of the source of that name, else the one that all sources share."""
+    name = source.name
     if name in recipes:
         return recipes[name]
     shared = [dataclasses.replace(recipe, template_kwargs={}, control_tokens=None) for recipe in recipes.values()]
+    if source.mode == "text":  # which has no turns to mask, and is cut in its own way
+        shared = [dataclasses.replace(recipe, loss=Loss(), fit=Fit()) for recipe in shared]
     if any(recipe != shared[0] for recipe in shared):
         what = f"the training data were made in several ways, and none of their sources is called {name!r}"
         raise UsageError(f"{what}: {', '.join(recipes)}", next_step=f"--data {shell_word(f'{min(recipes)}=PATH')}")

@@ -179,7 +179,7 @@ def _check_finite(found: Evaluation) -> None:
     if not found.not_finite:
         return
     firsts = {item.set: item.row_id for item in reversed(found.items) if not abs(item.total.nll) < float("inf")}
-    told = ", ".join(f"{name} (first in row {firsts[name]})" for name in found.not_finite)
+    told = ", ".join(f"{name} (first in row {firsts.get(name)})" for name in found.not_finite)
     raise HealthError(f"the loss is not a finite number in: {told}", next_step="--evaluate.dtype float32")
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         render,
         run_steps,
         source_steps,
+        train,
     )
     from turnmill.conversation import Conversation, Message
     from turnmill.errors import HealthError, Rejected, StaleError, TurnmillError, UsageError
@@ -46,13 +47,14 @@ _HOMES = {
     "render": "turnmill.api",
     "run_steps": "turnmill.api",
     "source_steps": "turnmill.api",
+    "train": "turnmill.api",
 }
 """Public name → its module, imported when the name is first asked for."""
 
 __all__ = [
     "Chats", "Conversation", "HealthError", "Message", "Rejected", "StaleError", "Texts", "TurnmillError",
     "UsageError", "__version__", "all_sources", "check", "evaluate", "explain", "open_prepared", "open_rows", "prepare",
-    "read", "read_artifact", "render", "run_steps", "source_steps",
+    "read", "read_artifact", "render", "run_steps", "source_steps", "train",
 ]  # fmt: skip
 
 

@@ -175,6 +175,47 @@ def prepare(  # noqa: PLR0913  # one keyword for each thing the command line has
     return open_prepared(target, whole=False)
 
 
+def train(  # one keyword for each thing the command line has an option for
+    data: str | Path | None = None,
+    *,
+    output: str | Path,
+    model: str | Path | None = None,
+    config: str | Path | None = None,
+    options: Options | None = None,
+    replace: bool = False,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """Train a model on a prepared folder, publish it whole, and give its summary.
+
+    Args:
+        data: OUT; default `train.data` of the config, which is then compared with the config's sources, too.
+        output: the folder to publish.
+        model: directory of the model that is trained; default the one that the data were prepared for.
+        config: a YAML file.
+        options: over it (`{"train.method": "lora"}`).
+        replace: whether a trained model that is there may be replaced.
+        resume: go on from the last checkpoint.
+
+    Raises:
+        UsageError: something given is wrong; nothing was written.
+        StaleError: the data are not prepared, or changed; or the checkpoint is of another run.
+        TurnmillError: somebody stopped the run, and it is saved.
+    """
+    from turnmill.verbs.train import Place, Telling, plan_of, run
+    from turnmill.verbs.trained import publish_trained
+
+    given = {} if model is None else {"train.model": str(model)}
+    loaded, origins = _configured((), None, config, {**given, **(options or {})})
+    folder = data or loaded.train.data
+    if folder is None:
+        raise UsageError("no data given: expected a prepared folder, or `train.data` in the config")
+    if data is not None:
+        loaded = loaded.model_copy(update={"sources": ()})
+    place = Place(Path(folder), Path(output), replace=replace, resume=resume)
+    trained = run(plan_of(loaded, origins, place, f"turnmill prepare DATA --output {folder}"), Telling())
+    return dict(publish_trained(trained)) if trained.plan.ranks.rank == 0 else {}
+
+
 def open_prepared(folder: str | Path, *, whole: bool = True) -> PreparedData:
     """A folder that `prepare` published, once its files are what its manifest lists.
 

@@ -74,7 +74,7 @@ class _Frame(NamedTuple):
             value = self.lowest + (self.highest - self.lowest) * number / (TICKS - 1)
             y = self.y(value)
             parts.append(
-                f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="var(--rule)" fill="none"/>'
+                f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" style="stroke:var(--rule)"/>'
                 f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:.4g}</text>'
             )
         for value, anchor in ((self.first, "start"), (self.last, "end")):

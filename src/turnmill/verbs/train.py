@@ -246,7 +246,7 @@ def run(plan: TrainPlan, telling: Telling) -> Trained:
             checkpoints.begin()
             watch.journal = Journal(plan.place.work / METRICS, watch.step)
         telling.begin(watch.step, horizon)
-        trainers.get(options.trainer)(
+        _train(
             TrainingRun(
                 model, tokenizer, loader, schedule, options, plan.config.seed, options.device, plan.place.work, watch,
                 plan.ranks.rank, plan.resume_from,
@@ -257,6 +257,21 @@ def run(plan: TrainPlan, telling: Telling) -> Trained:
         what = f"stopped at step {watch.step:,}, and saved {checkpoints.of_step(watch.step)}"
         raise Interrupted(what, next_step="--resume")
     return Trained(plan, layout, reason, schedule, watch, parameters, time.monotonic() - started)
+
+
+def _train(made: TrainingRun) -> None:
+    """Move the weights.
+
+    Raises:
+        UsageError: the memory of the device does not hold it.
+    """
+    import torch
+
+    try:
+        trainers.get(made.options.trainer)(made)
+    except torch.OutOfMemoryError as problem:
+        what = f"the memory of the device does not hold a micro-batch: {(str(problem).splitlines() or [''])[0]}"
+        raise UsageError(what, next_step="--train.gradient_checkpointing true") from problem
 
 
 def layout_of(plan: TrainPlan, verdict: Verdict | None) -> tuple[Layout, str]:

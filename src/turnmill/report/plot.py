@@ -8,7 +8,7 @@ from html import escape
 from typing import NamedTuple
 
 WIDTH, HEIGHT = 760, 260
-LEFT, RIGHT, TOP, BOTTOM = 64, 12, 12, 34
+LEFT, RIGHT, TOP, BOTTOM = 88, 12, 12, 34
 MOST_POINTS = 600
 """Of a line; more are averaged in groups of neighbours."""
 COLOURS = ("#4c8fd6", "#d4703c", "#3fa45b", "#9a7fd1", "#b0678f", "#7a9e9f", "#d6a13c")

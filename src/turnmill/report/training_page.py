@@ -14,6 +14,8 @@ LOSS_NOTE = (
     "and processes of the step."
 )
 EVAL_NOTE = "Sums over tokens of all processes, never means of batches. Kinds are kinds of tokens over all sets."
+WHOLE = "eval/loss"
+"""Of all sets together."""
 MOST_EVALUATIONS = 50
 """Rows of the table; of more the last are shown, and the best."""
 
@@ -79,16 +81,17 @@ def _plot_of(lines: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
 def _evaluation_sections(evaluations: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if not evaluations:
         return
-    names = [name for name in evaluations[-1] if name.startswith("eval/") and name.endswith("/loss")]
+    names = [name for name in evaluations[-1] if name.startswith("eval/") and name.endswith("/loss") and name != WHOLE]
     kinds = [name for name in names if name.startswith("eval/kind/")]
     sets = [name for name in names if name not in kinds]
-    for title, chosen in (("Evaluation by set", sets), ("Evaluation by kind of token", kinds)):
+    several = [WHOLE] if len(sets) > 1 else []
+    for title, chosen in (("Evaluation by set", several + sets), ("Evaluation by kind of token", kinds)):
         lines = [Line(_short(name), _points(evaluations, name)) for name in chosen]
-        yield section(title, line_plot(lines, "step", "loss"), EVAL_NOTE if chosen is sets else "")
+        yield section(title, line_plot(lines, "step", "loss"), "" if chosen is kinds else EVAL_NOTE)
     shown = evaluations[-MOST_EVALUATIONS:]
     shown = [*(line for line in evaluations[:-MOST_EVALUATIONS] if line.get("best")), *shown]
     rows = [
-        [f"{line['step']:,}", *(_number(line.get(name)) for name in ("eval/loss", "eval/ppl", *names)), _best(line)]
+        [f"{line['step']:,}", *(_number(line.get(name)) for name in (WHOLE, "eval/ppl", *names)), _best(line)]
         for line in shown
     ]
     yield section("Evaluations", table(["step", "loss", "perplexity", *map(_short, names), ""], rows))
@@ -109,7 +112,7 @@ def _points(lines: Sequence[Mapping[str, Any]], name: str) -> list[tuple[float, 
 
 
 def _short(name: str) -> str:
-    return name.removeprefix("eval/").removeprefix("kind/").removesuffix("/loss")
+    return "all" if name == WHOLE else name.removeprefix("eval/").removeprefix("kind/").removesuffix("/loss")
 
 
 def _best(line: Mapping[str, Any]) -> str:

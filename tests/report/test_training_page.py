@@ -4,7 +4,8 @@ from turnmill.report.training_page import MOST_EVALUATIONS, training_page
 
 SUMMARY = {
     "steps": 3, "best": {"step": 2, "loss": 1.25}, "evaluated": True, "method": "lora", "trainer": "trl",
-    "ended": "data", "dtype": "float32", "device": "cpu", "ranks": 2, "packing": {"layout": "flat", "reason": "kept <apart>"},
+    "ended": "data", "dtype": "float32", "device": "cpu", "ranks": 2,
+    "packing": {"layout": "flat", "reason": "kept <apart>"},
     "data": {"folder": "out", "fingerprint": "f" * 64, "trained_tokens": 1234, "template": "its own"},
     "model": {"directory": "m", "parameters": 10_000, "trained_parameters": 500},
 }  # fmt: skip

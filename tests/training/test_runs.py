@@ -47,6 +47,19 @@ def test_a_run_that_goes_on_repeats_the_undisturbed_losses(tiny, out, tmp_path, 
     assert all((theirs[name] == ours[name]).all() for name in theirs)
 
 
+@pytest.mark.parametrize("stopped", [2, 3, 4])
+def test_a_run_that_goes_on_makes_the_evaluations_of_the_undisturbed(tiny, out, tmp_path, stopped):
+    """Stopped before an evaluation, where it would have been, and behind it."""
+    options = {"epochs": 1, "eval_every": 3}
+    train(out, tmp_path / "whole", tiny, **options)
+    with pytest.raises(Interrupted):
+        train(out, tmp_path / "parts", tiny, interrupted_at(stopped - 1), **options)
+    train(out, tmp_path / "parts", tiny, resume=True, **options)
+    found = [[{**line, "seconds": 0} for line in metrics(tmp_path / name)] for name in ("whole", "parts")]
+    assert found[1] == found[0]
+    assert verify(tmp_path / "parts")["step"] == verify(tmp_path / "whole")["step"]
+
+
 def test_a_run_that_was_stopped_is_not_begun_anew_unasked(tiny, out, tmp_path):
     with pytest.raises(Interrupted):
         train(out, tmp_path / "model", tiny, interrupted_at(1), epochs=2)

@@ -49,6 +49,7 @@ def arguments(run: TrainingRun) -> dict[str, Any]:
         "logging_nan_inf_filter": False,
         "save_strategy": "no",
         "eval_strategy": "no",
+        "eval_on_start": run.watch.owes_evaluation,
         "report_to": list(options.report_to) if run.rank == 0 else [],
         "run_name": options.run_name,
         "disable_tqdm": True,

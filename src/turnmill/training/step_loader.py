@@ -104,6 +104,7 @@ class StepLoader:
         """
         self._loader.load_state_dict(state["stream"])
         self.micro_batches = state["micro_batches"]
+        self.epoch, self._step, self._steps = self._stream.epoch, self._stream.step, len(self._stream)
 
 
 def steps_of(stream: EpochStream, epochs: int, *, exact: bool) -> int:

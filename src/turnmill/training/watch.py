@@ -88,6 +88,8 @@ class Watch:
     standing: Standing = field(default_factory=Standing)
     stops: bool = False
     step: int = 0
+    owes_evaluation: bool = False
+    """Whether the run was stopped where it would have been evaluated: that comes first when it goes on."""
     last: float = math.nan
     ended: str = "data"
     """Why the run ended: `data`, `max_steps`, `patience` or `interrupted`."""
@@ -105,8 +107,8 @@ class Watch:
         at_end = self.loader.is_end or (rhythm.max_steps is not None and step >= rhythm.max_steps)
         if self.loader.is_epoch_end:
             self._end_epoch()
-        if self.evaluate is not None and rhythm.eval_every:
-            decision.evaluate = not stops and (at_end or step % rhythm.eval_every == 0)
+        if self.evaluate is not None and rhythm.eval_every and (at_end or step % rhythm.eval_every == 0):
+            decision.evaluate, self.owes_evaluation = not stops, stops
         decision.save = at_end or stops or step % rhythm.save_every == 0
         decision.stop = at_end or stops
         if stops and not at_end:
@@ -138,6 +140,7 @@ class Watch:
         """Take in an evaluation; whether it is the best so far (save), and whether there were enough others (stop)."""
         if math.isfinite(self.last):
             metrics = {**metrics, "eval/gap": metrics[LOSS] - self.last}
+        self.owes_evaluation = False
         best = self.standing.take(self.step, metrics[LOSS])
         self._write(step=self.step, epoch=round(self.loader.progress, 6), **metrics, best=best)
         self.notice(f"step {self.step:,}: {LOSS} {metrics[LOSS]:.4f}{' (the best so far)' if best else ''}")
@@ -157,7 +160,10 @@ class Watch:
         standing = self.standing
         found = math.isfinite(standing.best_loss)
         best: Json = [standing.best_step, standing.best_loss, standing.without_best] if found else None
-        return {"step": self.step, "loader": self.loader.state_dict(), "best": best}
+        return {
+            "step": self.step, "loader": self.loader.state_dict(), "best": best,
+            "owes_evaluation": self.owes_evaluation, "last": self.last if math.isfinite(self.last) else None,
+        }  # fmt: skip
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where a run stood.
@@ -167,6 +173,8 @@ class Watch:
         """
         self.step = state["step"]
         self.loader.load_state_dict(state["loader"])
+        self.owes_evaluation = state["owes_evaluation"]
+        self.last = math.nan if state["last"] is None else state["last"]
         if state["best"] is not None:
             self.standing = Standing(*state["best"])
 

@@ -129,7 +129,7 @@ def model_directory(config: Config, data: PreparedData) -> Path:
     name = config.train.model or config.model.name_or_path or data.manifest["model"]["name"]
     if name == smollm2.NAME:
         return smollm2.weights_directory()
-    directory = Path(name).expanduser()
+    directory = Path(name).expanduser().absolute()  # adapters say where their model lies, wherever they are read
     if not (directory / "config.json").is_file():
         what = f"{directory} holds no config.json; expected a model directory with weights, or {smollm2.NAME}"
         raise UsageError(what, next_step="--train.model DIR")

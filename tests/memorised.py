@@ -25,16 +25,19 @@ def small(model_type: str = "llama") -> Any:
 def learn(model: Any, folder: Path, steps: int = 60) -> Any:
     """The model, after so many steps over all rows of a prepared folder at once."""
     import torch
+    from torch.nn.utils.rnn import pad_sequence
 
     data = PreparedData(folder).examples()
     found = [(torch.tensor(list(one.input_ids)), torch.from_numpy(labels_and_weights(one)[0])) for one in data]
-    ids = torch.nn.utils.rnn.pad_sequence([pair[0] for pair in found], batch_first=True)
-    labels = torch.nn.utils.rnn.pad_sequence([pair[1] for pair in found], batch_first=True, padding_value=-100).long()
-    optimizer = torch.optim.AdamW([one for one in model.parameters() if one.requires_grad], lr=2e-2, weight_decay=0)
+    ids = pad_sequence([pair[0] for pair in found], batch_first=True)
+    labels = pad_sequence([pair[1] for pair in found], batch_first=True, padding_value=-100).long()[:, 1:]
+    trained = labels != -100
+    bare = model.get_base_model() if hasattr(model, "get_base_model") else model
+    optimizer = torch.optim.Adam([one for one in model.parameters() if one.requires_grad], lr=2e-2)
     model.train()
     for _ in range(steps):
-        loss = model(input_ids=ids, labels=labels).loss
-        loss.backward()
+        states = bare.base_model(input_ids=ids).last_hidden_state[:, :-1][trained]  # the head costs most
+        torch.nn.functional.cross_entropy(bare.lm_head(states), labels[trained]).backward()
         optimizer.step()
         optimizer.zero_grad()
     return model.eval()

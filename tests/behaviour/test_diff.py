@@ -21,7 +21,21 @@ def base(tmp_path_factory):
     """OUT of `ROWS`; read only."""
     folder = tmp_path_factory.mktemp("base")
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    assert run(["prepare", str(folder / "rows.jsonl"), "--model", "smollm2", "--output", str(folder / "out")]) == 0
+    assert (
+        run(
+            [
+                "prepare",
+                str(folder / "rows.jsonl"),
+                "--model",
+                "smollm2",
+                "--workers",
+                "1",
+                "--output",
+                str(folder / "out"),
+            ]
+        )
+        == 0
+    )
     return folder / "out"
 
 
@@ -32,8 +46,8 @@ def pair(prepare, chats, turnmill, base, tmp_path):
     def call(after: list, *flags: str, before: list = ROWS) -> dict:
         first, second = base, tmp_path / "out-b"
         if before is not ROWS:
-            first = prepare(chats("a/rows.jsonl", *before), output="out-a").folder
-        prepare(chats("b/rows.jsonl", *after), "--health.max_rejected", "1", *flags, output="out-b")
+            first = prepare(chats("a/rows.jsonl", *before), "--workers", "1", output="out-a").folder
+        prepare(chats("b/rows.jsonl", *after), "--workers", "1", "--health.max_rejected", "1", *flags, output="out-b")
         return turnmill("diff", first, second, "--json").json
 
     return call

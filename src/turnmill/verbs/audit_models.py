@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -122,7 +123,8 @@ def _adapted(model: Any, adapter: Path) -> Any:
     except ImportError:
         raise UsageError("an adapter needs peft, which is not installed", next_step="pip install peft") from None
     try:
-        return PeftModel.from_pretrained(model, str(adapter)).eval()
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # of peft about transformers
+            return PeftModel.from_pretrained(model, str(adapter)).eval()
     except (OSError, ValueError, RuntimeError, KeyError) as problem:
         what = f"cannot put the adapter in {adapter} on the model: {quote((str(problem).splitlines() or [''])[0])}"
         raise UsageError(what, next_step=f"ls {shell_word(adapter)}") from problem

@@ -26,3 +26,17 @@ def example(number: int, sizes: list[int], weights: list[float] | None = None) -
 def uneven(count: int = 9) -> list[Example]:
     random = np.random.default_rng(3)
     return [example(number, random.integers(1, 9, len(CHAT)).tolist()) for number in range(count)]
+
+
+def alone(model, one: Example) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(tokens - 1,) NLL, entropy, weight and kind of each token but the first, by the plain forward."""
+    import torch
+
+    ids = torch.tensor(np.asarray(one.input_ids)[None].astype(np.int64))
+    with torch.no_grad():
+        logs = torch.log_softmax(model.eval()(input_ids=ids, use_cache=False).logits[0].double(), -1)[:-1]
+    nll = -logs.gather(1, ids[0, 1:, None])[:, 0].numpy()
+    entropy = -(logs.exp() * logs).sum(-1).numpy()
+    sizes = np.diff([0, *(run.end for run in one.runs)])
+    weights = np.repeat([run.weight for run in one.runs], sizes)[1:]
+    return nll, entropy, weights, np.repeat([run.kind for run in one.runs], sizes)[1:]

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from turnmill.api import (
         all_sources,
         check,
+        evaluate,
         explain,
         open_prepared,
         open_rows,
@@ -35,6 +36,7 @@ _HOMES = {
     "UsageError": "turnmill.errors",
     "all_sources": "turnmill.api",
     "check": "turnmill.api",
+    "evaluate": "turnmill.api",
     "explain": "turnmill.api",
     "open_prepared": "turnmill.api",
     "open_rows": "turnmill.api",
@@ -49,7 +51,7 @@ _HOMES = {
 
 __all__ = [
     "Chats", "Conversation", "HealthError", "Message", "Rejected", "StaleError", "Texts", "TurnmillError",
-    "UsageError", "__version__", "all_sources", "check", "explain", "open_prepared", "open_rows", "prepare",
+    "UsageError", "__version__", "all_sources", "check", "evaluate", "explain", "open_prepared", "open_rows", "prepare",
     "read", "read_artifact", "render", "run_steps", "source_steps",
 ]  # fmt: skip
 

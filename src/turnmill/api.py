@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from turnmill.steps.manifest import Artifact
     from turnmill.steps.store import Place
     from turnmill.stream.row_stream import RowStream
+    from turnmill.verbs.evaluate import Evaluated
     from turnmill.verbs.rows import ReadRow
     from turnmill.verbs.source_steps import SourceNodes
 
@@ -228,6 +229,49 @@ def open_rows(  # noqa: PLR0913  # one keyword for each thing that may differ
 
     loaded, origins = _configured(data, dialect, config, {**_model(model, template), **(options or {})})
     return opened(loaded, origins, Cut(batch_size, rank, ranks), side, on_left)
+
+
+def evaluate(  # noqa: PLR0913  # one keyword for each thing the command line has an option for
+    model: str | Path,
+    data: Data = (),
+    *,
+    output: str | Path | None = None,
+    like: str | Path | None = None,
+    base: str | None = None,
+    baseline: str | Path | None = None,
+    config: str | Path | None = None,
+    options: Options | None = None,
+) -> Evaluated:
+    """What held-out rows cost a model: `.evaluation`, its losses by set and kind, and `.alarms`.
+
+    Args:
+        model: a model directory, adapters, or `smollm2`.
+        data: held-out rows, raw or prepared (`OUT`, `OUT#train`, `NAME=PATH`); nothing = what `config` names.
+        output: a folder to publish; replaced whole.
+        like: a prepared folder whose template, loss and fit options raw rows follow.
+        base: the model that the adapters change.
+        baseline: an earlier evaluation.
+        config: a YAML file.
+        options: over it.
+
+    Raises:
+        UsageError: the model, the data or an option cannot be used.
+        HealthError: a set gives too few examples, or a loss is no number; nothing was published.
+        StaleError: data were prepared with another tokenizer or template.
+    """
+    from turnmill.verbs.evaluate import Request, publish_evaluated, refuse_other
+    from turnmill.verbs.evaluate import evaluate as evaluated
+
+    started = time.time()
+    loaded, origins = _configured((), None, config, options)
+    inputs = [data] if isinstance(data, str | Path) else list(data)
+    said = (None if one is None else str(one) for one in (like, base, baseline))
+    if output is not None:
+        refuse_other(Path(output))
+    made = evaluated(loaded, origins, Request(str(model), tuple(map(str, inputs)), *said))
+    if output is not None:
+        publish_evaluated(made, Path(output), loaded, started)
+    return made
 
 
 def all_sources() -> dict[str, PinnedSource]:

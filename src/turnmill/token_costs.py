@@ -58,6 +58,11 @@ class TokenCosts:
         self._max_batch_tokens = max_batch_tokens or BATCH_TOKENS["cuda" if model.device.type == "cuda" else "cpu"]
         self._entropy = entropy
 
+    @property
+    def device(self) -> Any:
+        """Where the model lies."""
+        return self._model.device
+
     @cached_property
     def runs_whole(self) -> bool:
         """Whether the head cannot be run apart from the decoder."""

@@ -108,7 +108,7 @@ def test_an_adapter_is_asked_in_its_model(turnmill, place, tmp_path):
 
     adapted = get_peft_model(small(), LoraConfig(r=8, target_modules="all-linear"))
     learn(adapted, place / "out", 20).save_pretrained(tmp_path / "adapter")
-    done = turnmill("audit", place / "untrained", place / "out", "--adapter", tmp_path / "adapter", "--baseline",
+    done = turnmill("audit", tmp_path / "adapter", place / "out", "--base", place / "untrained", "--baseline",
                     place / "untrained", "--output", tmp_path / "o", "--json")  # fmt: skip
     assert done.code == 0, done.err
     difference = done.json["measures"]["nll"]["difference"]
@@ -190,13 +190,13 @@ def test_an_endpoint_that_goes_down_leaves_the_answers_it_gave(turnmill, place, 
 
 
 REFUSED = [
-    (["smollm3", "out"], "holds no config.json"),
+    (["smollm3", "out"], "is no model directory"),
     (["trained", "none"], "is no prepared folder"),
     (["trained", "out", "--side", "eval"], "nothing can be asked"),
-    (["trained", "out", "--adapter", "out"], "holds no adapter"),
+    (["trained", "out", "--base", "untrained"], "holds no adapters"),
     (["trained", "out", "--name", "x"], "at an endpoint"),
     (["http://127.0.0.1:9/v1", "out"], "no answer after"),
-    (["http://127.0.0.1:9/v1", "out", "--adapter", "out"], "goes with a model directory"),
+    (["http://127.0.0.1:9/v1", "out", "--base", "trained"], "goes with a directory of adapters"),
 ]
 
 

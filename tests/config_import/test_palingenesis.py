@@ -32,6 +32,7 @@ GIVEN = {
     "preprocess.filter_score": ("full", "full"),
     "preprocess.group_field": ("topic", "topic"),
     "preprocess.max_samples": (50, 50),
+    "data.eval_dataset": ("held-out.jsonl", "held-out.jsonl"),
 }
 """Their key → a value there, and the value of our field."""
 
@@ -84,6 +85,20 @@ def test_a_sources_key_becomes_ours(key, tmp_path):
     entry = {"dataset": "a.jsonl", key.old.partition(".")[2]: theirs}
     (source,) = loaded({"data": {"sources": [entry]}}, tmp_path).sources
     assert getattr(source, key.ours.partition(".")[0]) == ours
+
+
+EVAL_SOURCES = [
+    {"name": "lm", "dataset": "docs.jsonl", "mode": "pretrain", "text_field": "body", "weight": 0.4, "samples": 200},
+    {"dataset": "mcqa.jsonl", "last_turn_only": True, "regression_floor": 2, "messages_field": "turns"},
+]
+
+
+def test_held_out_sets_become_ours(tmp_path):
+    text, chats = loaded({"data": {"eval_sources": EVAL_SOURCES}}, tmp_path).evaluate.eval_sources
+    assert (text.name, text.data, text.mode, text.columns) == ("lm", ("docs.jsonl",), "text", {"text": "body"})
+    assert (text.weight, text.samples) == (0.4, 200)
+    assert (chats.name, chats.loss, chats.regression_floor) == ("mcqa", {"turns": "last"}, 2.0)
+    assert (chats.weight, chats.samples, chats.columns) == (1.0, 100, {"messages": "turns"})
 
 
 def test_one_data_set_is_a_source(tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from evaluation_rows import example, uneven
+from evaluation_rows import alone, example, uneven
 from tiny_models import tiny_model
 from turnmill.errors import HealthError, UsageError
 from turnmill.evaluation.evaluate import bare_model, evaluate
@@ -21,18 +21,6 @@ from turnmill.rendered import Example, Kind, Run
 @pytest.fixture(scope="module")
 def model():
     return tiny_model("llama")
-
-
-def alone(model, one: Example) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(tokens - 1,) NLL, entropy, weight and kind of each token but the first, by the plain forward."""
-    ids = torch.tensor(np.asarray(one.input_ids)[None].astype(np.int64))
-    with torch.no_grad():
-        logs = torch.log_softmax(model.eval()(input_ids=ids, use_cache=False).logits[0].double(), -1)[:-1]
-    nll = -logs.gather(1, ids[0, 1:, None])[:, 0].numpy()
-    entropy = -(logs.exp() * logs).sum(-1).numpy()
-    sizes = np.diff([0, *(run.end for run in one.runs)])
-    weights = np.repeat([run.weight for run in one.runs], sizes)[1:]
-    return nll, entropy, weights, np.repeat([run.kind for run in one.runs], sizes)[1:]
 
 
 def together(model, examples: list[Example]) -> list[np.ndarray]:
@@ -54,6 +42,16 @@ def test_it_is_no_mean_of_the_means_of_batches(model):
     means = [nll[weights > 0].mean() for nll, _, weights, _ in (alone(model, one) for one in examples)]
     found = evaluate(model, [made_set("chats", examples)], options=Evaluate(max_batch_tokens=1))
     assert abs(found.loss - np.mean(means)) > 1e-3
+
+
+def test_labels_are_shifted_once(model):
+    ids = [1, 5, 6, 2]
+    runs = [Run(2, 0, "user", 0.0), Run(3, 1, "answer", 1.0), Run(4, 1, "stop", 1.0)]
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([ids]), use_cache=False).logits[0]
+    expected = torch.nn.functional.cross_entropy(logits[1:3], torch.tensor(ids[2:]))
+    found = evaluate(model, [made_set("a", [Example("row", 0, "a", "a.jsonl", 1, ids, runs, [4])])])
+    assert found.loss == pytest.approx(expected.item(), abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["answer", "reasoning", "call", "stop"])
@@ -186,6 +184,14 @@ def test_the_model_is_found_inside_what_training_puts_around_it(model):
 
     assert bare_model(Around(model)) is model
     assert evaluate(Around(model), [made_set("a", uneven(2))]) == evaluate(model, [made_set("a", uneven(2))])
+
+
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft asks transformers so
+def test_adapters_that_put_tokens_before_rows_are_refused():
+    peft = pytest.importorskip("peft")
+    config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
+    with pytest.raises(UsageError, match="PROMPT_TUNING put tokens of their own before each row"):
+        evaluate(peft.get_peft_model(tiny_model("llama"), config), [made_set("a", uneven(2))])
 
 
 def test_rows_that_the_model_cannot_read_are_counted(model):

@@ -22,7 +22,7 @@ PATH = click.Path(path_type=Path)
 @click.argument("data", metavar="OUT", type=PATH)
 @click.option("--output", "-o", required=True, type=PATH, help="The folder of the results; replaced whole.")
 @click.option("--baseline", metavar="MODEL|URL", help="The untrained model, which is asked the same.")
-@click.option("--adapter", metavar="DIR", type=PATH, help="A LoRA adapter of MODEL.")
+@click.option("--base", metavar="DIR", help="The model that the adapters in MODEL change.")
 @click.option("--name", help="Of the model at URL; its only one by itself.")
 @click.option("--baseline-name", metavar="NAME", help="Likewise of the baseline.")
 @click.option("--side", type=click.Choice(["train", "eval"]), default="train", show_default=True, help="Whose rows.")
@@ -72,7 +72,7 @@ def _audit(model: str, data: Path, output: Path, options: dict[str, Any]) -> Aud
     return Audit(
         data,
         output,
-        _asked(model, options["adapter"], options["name"], options),
+        _asked(model, options["base"], options["name"], options),
         _asked(baseline, None, options["baseline_name"], options) if baseline else None,
         options["side"],
         None if options["everything"] else options["samples"],
@@ -80,13 +80,13 @@ def _audit(model: str, data: Path, output: Path, options: dict[str, Any]) -> Aud
     )
 
 
-def _asked(model: str, adapter: Path | None, name: str | None, options: dict[str, Any]) -> Asked:
+def _asked(model: str, base: str | None, name: str | None, options: dict[str, Any]) -> Asked:
     from turnmill.causal_lm import Placement
     from turnmill.verbs.audit_models import Asked
 
     placement = Placement(options["device"], options["dtype"], options["attention"])
     reached = (options["batch_tokens"], options["concurrency"], options["timeout"])
-    return Asked(model, adapter, name, placement, *reached)
+    return Asked(model, base, name, placement, *reached)
 
 
 class _Told:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 
 from turnmill.errors import HealthError, UsageError
 from turnmill.evaluation.ranks import added_over_ranks, gathered, place
-from turnmill.evaluation.results import GROUPS, Evaluation, Group, ItemLoss, Loss, SetLoss, added, composite, counting
+from turnmill.evaluation.results import (
+    GROUPS,
+    MEASURES,
+    Evaluation,
+    Group,
+    ItemLoss,
+    Loss,
+    SetLoss,
+    added,
+    composite,
+    counting,
+)
 from turnmill.evaluation.sets import EvalSet, Item
 from turnmill.isolation import Layout, Verdict
 from turnmill.options import Evaluate
@@ -22,7 +33,6 @@ from turnmill.token_costs import Costs, TokenCosts
 
 WINDOW = 512
 """Examples that are read and batched together."""
-MEASURES = ("tokens", "nll", "weight", "weighted_nll")
 KIND_OF: dict[Group, int] = {
     "answer": KINDS.index("answer"), "reasoning": KINDS.index("reasoning"), "call": KINDS.index("call"),
     "stop": KINDS.index("stop"), "observation": KINDS.index("result"),
@@ -48,6 +58,7 @@ def evaluate(
     probe_verdict: Verdict | None = None,
     autocast: Any = None,
     keep_items: bool = False,
+    progress: Callable[[int], None] | None = None,
 ) -> Evaluation:
     """The losses of a causal language model, the same on all ranks; the model is left as it was, training or not.
 
@@ -62,6 +73,7 @@ def evaluate(
             padded.
         autocast: a torch dtype to compute in, as the training does; None: that of the weights.
         keep_items: also give the losses of each example.
+        progress: is told of each example that this rank has scored.
 
     Raises:
         UsageError: no sets, two of one name, or packing was demanded of a model that leaks.
@@ -73,7 +85,7 @@ def evaluate(
     layout = layout_of(options.packing, probe_verdict, bare.device)
     with _at_rest(model, bare), _without_gradients(bare, autocast):
         costs = TokenCosts(bare, layout, options.max_batch_tokens, entropy=options.entropy)
-        sums = _over_ranks(sets, costs, options, bare.device)
+        sums = _over_ranks(sets, costs, options, progress)
     return _evaluation(sets, sums, options, layout, keep_items=keep_items)
 
 
@@ -85,13 +97,20 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def bare_model(model: Any) -> Any:
-    """The model of transformers inside what training puts around it; adapters that lie in its layers stay there."""
+    """The model of transformers inside what training puts around it; adapters that lie in its layers stay there.
+
+    Raises:
+        UsageError: adapters that put tokens before the prompt: positions would be other ones.
+    """
     while True:
         if hasattr(model, "_orig_mod"):  # compiled
             model = model._orig_mod
         elif not hasattr(model, "config") and hasattr(model, "module"):  # DistributedDataParallel, DataParallel
             model = model.module
-        elif hasattr(model, "get_base_model") and not model.active_peft_config.is_prompt_learning:
+        elif hasattr(model, "get_base_model"):
+            if model.active_peft_config.is_prompt_learning:
+                what = f"adapters of {model.active_peft_config.peft_type} put tokens of their own before each row"
+                raise UsageError(f"{what}; expected such as change layers (LoRA)", next_step="turnmill evaluate --help")
             model = model.get_base_model()
         else:
             return model
@@ -147,7 +166,9 @@ def _without_gradients(bare: Any, autocast: Any) -> Iterator[None]:
         yield
 
 
-def _over_ranks(sets: Sequence[EvalSet], costs: TokenCosts, options: Evaluate, device: Any) -> _Sums:
+def _over_ranks(
+    sets: Sequence[EvalSet], costs: TokenCosts, options: Evaluate, progress: Callable[[int], None] | None
+) -> _Sums:
     """The sums of all examples: each rank's own, added up.
 
     Raises:
@@ -157,7 +178,9 @@ def _over_ranks(sets: Sequence[EvalSet], costs: TokenCosts, options: Evaluate, d
     failure: Exception | None = None
     sums = _empty(sum(len(one.items) for one in sets))
     try:
-        _score(sets, costs, options, sums, (rank, ranks))
+        for _ in _scored(sets, costs, options, sums, (rank, ranks)):
+            if progress is not None:
+                progress(1)
     except Exception as problem:  # told to all: the others would wait for this rank for ever
         if ranks == 1:
             raise
@@ -169,17 +192,21 @@ def _over_ranks(sets: Sequence[EvalSet], costs: TokenCosts, options: Evaluate, d
         number, what = next((number, what) for number, what in enumerate(failed) if what)
         raise HealthError(f"rank {number} could not evaluate: {what}", next_step="turnmill evaluate --help")
     unscored = {number: why for of_rank in gathered(sums.unscored) for number, why in of_rank.items()}
-    return _Sums(added_over_ranks(sums.losses, device), added_over_ranks(sums.entropy, device), unscored)
+    losses, entropy = (added_over_ranks(values, costs.device) for values in (sums.losses, sums.entropy))
+    return _Sums(losses, entropy, unscored)
 
 
 def _empty(examples: int) -> _Sums:
     return _Sums(np.zeros((examples, 1 + len(GROUPS), len(MEASURES))), np.zeros(examples), {})
 
 
-def _score(
+def _scored(
     sets: Sequence[EvalSet], costs: TokenCosts, options: Evaluate, sums: _Sums, of_ranks: tuple[int, int]
-) -> None:
-    """Fill in this rank's share: every n-th example by length, so that all ranks have about as much to do."""
+) -> Iterator[int]:
+    """Fill in this rank's share, and give the number of each example that is done.
+
+    The share is every n-th example by length: all ranks have about as much to do.
+    """
     lengths = np.concatenate([one.items.lengths() for one in sets]).astype(np.int64)
     starts = np.cumsum([0, *(len(one.items) for one in sets)])
     rank, ranks = of_ranks
@@ -196,6 +223,7 @@ def _score(
                 sums.unscored[row] = found.reason
             else:
                 _add(sums, row, items[number], wanted[number], found)
+            yield row
 
 
 def _wanted(item: Item, *, observations: bool) -> NDArray[np.bool_]:

@@ -15,6 +15,9 @@ GROUPS: tuple[Group, ...] = ("answer", "reasoning", "call", "stop", "observation
 """Whose losses are told apart: kinds of tokens (`observation`: the results of tools), and among the answers those of
 the last turn."""
 
+MEASURES = ("tokens", "nll", "weight", "weighted_nll")
+"""Fields of a `Loss`, in order."""
+
 
 class Loss(msgspec.Struct, frozen=True):
     """Sums over some predicted tokens, in nats and double precision."""
@@ -144,7 +147,7 @@ class Evaluation(msgspec.Struct, frozen=True):
             "kinds": {name: loss_json(one) for name, one in self.groups.items()},
             "sets": {name: set_json(one) for name, one in self.sets.items()},
             "missing": dict(self.missing),
-            "alarms": list(self.alarms),
+            "above_floor": list(self.alarms),
             "layout": self.layout,
         }
 

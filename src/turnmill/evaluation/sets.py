@@ -137,14 +137,15 @@ def _final_from(kinds: NDArray[np.int8], weights: NDArray[np.float32], turn_ends
 
 
 def prepared_sets(
-    prepared: PreparedData, side: Side = "eval", *, samples: int | None = None, seed: int = 0
+    prepared: PreparedData, side: Side = "eval", name: str | None = None, *, samples: int | None = None, seed: int = 0
 ) -> list[EvalSet]:
-    """A set for each source that has rows on a side.
+    """A set for each source that has rows on a side, or one of all rows; none where there are none.
 
     Args:
         prepared: OUT.
         side: whose rows.
-        samples: rows of each source; None: all.
+        name: of the one set; None: one a source, named for it.
+        samples: rows of each set; None: all.
         seed: of the draw.
     """
     examples = prepared.examples(side)
@@ -152,13 +153,13 @@ def prepared_sets(
     sources: list[str] = []
     for batch in examples.batches():
         row_ids += batch.column("row_id").to_pylist()
-        sources += batch.column("source").to_pylist()
+        sources += batch.column("source").to_pylist() if name is None else [name] * batch.num_rows
     last = frozenset({row_id: number for number, row_id in enumerate(row_ids)}.values())
     found = []
-    for name in dict.fromkeys(sources):
-        own = [number for number, source in enumerate(sources) if source == name]
+    for each in dict.fromkeys(sources):
+        own = [number for number, source in enumerate(sources) if source == each]
         drawn = sampled([row_ids[number] for number in own], samples, seed)
-        found.append(EvalSet(name, StoredItems(examples, np.array(own, dtype=np.int64)[drawn], last)))
+        found.append(EvalSet(each, StoredItems(examples, np.array(own, dtype=np.int64)[drawn], last)))
     return found
 
 

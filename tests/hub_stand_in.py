@@ -154,7 +154,7 @@ class Handler(Writes, BaseHTTPRequestHandler):
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
         self.end_headers()
-        if not head:
+        if not head and self.command != "HEAD":
             self.wfile.write(body)
 
 

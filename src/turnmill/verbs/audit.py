@@ -24,7 +24,7 @@ from turnmill.files.publish import claim, publish, refuse_foreign
 from turnmill.report.audit import summary_of
 from turnmill.report.audit_page import audit_page
 from turnmill.scorers import Unscored
-from turnmill.verbs.audit_models import Asked, open_respondent
+from turnmill.verbs.audit_models import Asked, Open, opener
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,9 +80,10 @@ def audit(asked: Audit, progress: Progress) -> dict[str, Any]:
     if asked.output.resolve() == data.folder.resolve():
         raise UsageError(f"{asked.output} is what is audited; expected another folder", next_step="--output DIR")
     questions = _questions(asked, data)
+    models = [(name, opener(one, asked.sampling)) for name, one in _whom(asked)]
     with claim(asked.output):
         scratch = beside(asked.output.absolute(), "answers")
-        given = [_given(asked, one, data, questions, scratch, progress) for one in _whom(asked)]
+        given = [_given(asked, one, data, questions, scratch, progress) for one in models]
         _refuse_silence(given, questions)
         summary = summary_of(questions, given, _about(asked, data, questions, given))
         _publish(asked, questions, given, summary)
@@ -105,15 +106,15 @@ def _questions(asked: Audit, data: PreparedData) -> list[Question]:
 
 def _given(
     asked: Audit,
-    whom: tuple[str, Asked],
+    whom: tuple[str, Open],
     data: PreparedData,
     questions: Sequence[Question],
     scratch: Path,
     progress: Progress,
 ) -> Given:
     """All answers of one model; it is let go of before the next one is loaded."""
-    name, model = whom
-    respondent = open_respondent(model, data, questions, asked.sampling)
+    name, open_model = whom
+    respondent = open_model(data, questions)
     with writing(scratch):
         book = AnswerBook(scratch / f"{_fingerprint(asked, data, respondent)}.jsonl")
     try:
@@ -175,7 +176,7 @@ def _refuse_silence(given: Sequence[Given], questions: Sequence[Question]) -> No
         if sum(faults.values()) == len(questions):
             listing = "".join(f"\n  {count:>9,}  {fault}" for fault, count in faults.most_common(5))
             what = f"none of {len(questions):,} questions was answered by {one.identity['model']}:{listing}"
-            raise HealthError(what, next_step="--max-new-tokens 64")
+            raise HealthError(what, next_step="turnmill audit --help")
 
 
 def _about(asked: Audit, data: PreparedData, questions: Sequence[Question], given: Sequence[Given]) -> dict[str, Json]:

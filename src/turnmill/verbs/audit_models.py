@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from turnmill.causal_lm import Placement, placed
@@ -47,17 +47,24 @@ class Asked(NamedTuple):
         return self.model.startswith(URLS)
 
 
-def open_respondent(asked: Asked, data: PreparedData, questions: Sequence[Question], sampling: Sampling) -> Respondent:
-    """The model, loaded, or the endpoint, once it has said hello.
+Open = Callable[[PreparedData, Sequence[Question]], Respondent]
+"""Loads the model; given the data, and what will be asked."""
+
+
+def opener(asked: Asked, sampling: Sampling) -> Open:
+    """What loads the model, once it has been seen that it is there: an endpoint has said hello.
 
     Raises:
-        UsageError: it cannot be loaded or used, or has another tokenizer than the data.
+        UsageError: there is no such model, or the endpoint cannot be used.
     """
     if asked.is_endpoint:
-        return _endpoint(asked, sampling)
+        endpoint = _endpoint(asked, sampling)
+        return lambda data, questions: endpoint
     if asked.name is not None:
         raise UsageError("--name is that of a model at an endpoint", next_step="turnmill audit URL OUT --name NAME")
-    return _local(asked, data, questions, sampling)
+    placed(asked.placement, "audit")
+    weights_of(asked.model, asked.base)
+    return lambda data, questions: _local(asked, data, questions, sampling)
 
 
 def _endpoint(asked: Asked, sampling: Sampling) -> EndpointModel:

@@ -80,7 +80,8 @@ class Endpoint:
         try:
             response = self._pool.request(method, f"{self.url}{path}", json=body, headers=_headers())
         except HTTPError as problem:
-            raise self.unusable(f"no answer after {TRIES} tries: {quote(str(problem))}", path) from problem
+            why = str(getattr(problem, "reason", None) or problem).rpartition("): ")[2]
+            raise self.unusable(f"no answer after {TRIES} tries: {quote(why)}", path) from problem
         try:
             reply = Reply(response.status, json.loads(response.data))
         except ValueError:
@@ -91,7 +92,8 @@ class Endpoint:
 
     def unusable(self, why: str, path: str) -> UsageError:
         """The error of an endpoint that cannot be used."""
-        what = f"{redacted(self.url)}{path} cannot {self._purpose} with model {self.model!r}: {why}"
+        model = f" with model {self.model!r}" if self.model else ""
+        what = f"{redacted(self.url)}{path} cannot {self._purpose}{model}: {why}"
         return UsageError(what, next_step=self._otherwise)
 
     def each(self, ask: Callable[[Asked], Found], asked: Sequence[Asked]) -> Iterator[tuple[int, Found]]:

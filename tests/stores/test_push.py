@@ -82,6 +82,25 @@ def test_the_run_is_not_pushed_and_the_card_is(turnmill, hub, out):
     assert "tokens: " in card
 
 
+def test_rows_that_left_stay_here_where_it_is_asked(turnmill, hub, out, tmp_path, write):
+    rows = [
+        *(json.dumps(chat(*texts)) for texts in numbered(9)),
+        json.dumps(chat("SECRET one", "x")),
+        '{"SECRET": two}',
+    ]
+    data = write("rows.jsonl", "\n".join([*rows, rows[-2]]))
+    words = ("--model", "smollm2", "--workers", "1", "--health.max_rejected", "1", "--output", tmp_path / "out")
+    assert turnmill("prepare", data, *words).code == 0
+    told = turnmill("push", tmp_path / "out", "me/all", *LICENCE)
+    assert "2 rows that were left out are among them" in told.err
+    assert turnmill("push", tmp_path / "out", REPO, *LICENCE, "--no-quarantine").code == 0
+    sent = hub.made[REPO].files
+    assert not any(name.startswith(("quarantine", "duplicates")) for name in sent)
+    assert not any(b'SECRET": two' in content for content in sent.values())
+    assert turnmill("pull", REPO, "--output", tmp_path / "got").code == 0
+    assert turnmill("census", tmp_path / "got").code == turnmill("diff", tmp_path / "out", tmp_path / "got").code == 0
+
+
 def test_a_dry_run_shows_the_card_and_asks_nobody(turnmill, hub, out):
     before = len(hub.asked)
     shown = turnmill("push", out, REPO, *LICENCE, "--dry-run")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import msgspec
 
 from turnmill.conversation import Json
 from turnmill.errors import UsageError, shell_word
 from turnmill.files.hub import DATASET, Hub, Repository, open_hub
-from turnmill.files.inventory import MANIFEST, FileEntry, verify
+from turnmill.files.inventory import MANIFEST, verify
 from turnmill.report.card import Form, card, checked_licence, is_ours, licence_of
+from turnmill.verbs.sent import Sent, whole, without_left
 
 CARD = "README.md"
 KEPT = (CARD, ".gitattributes")
@@ -52,6 +50,8 @@ class Pushed(NamedTuple):
     is_card_kept: bool
     """Whether the card there was edited by somebody, and stays."""
     is_private: bool
+    left_rows: int
+    """Rows that were left out of the training data and are there all the same, in quarantine and duplicates."""
 
     def as_json(self) -> dict[str, Json]:
         """The answer of `push --json`."""
@@ -61,8 +61,7 @@ class Pushed(NamedTuple):
 class _Ours(NamedTuple):
     """What is sent."""
 
-    folder: Path
-    manifest: dict[str, Any]
+    sent: Sent
     card: str
     message: str | None
     is_public: bool
@@ -80,7 +79,15 @@ class _There(NamedTuple):
     card: str | None = None
 
 
-def push(folder: Path, to: Repository, licence: Licence, *, public: bool = False, message: str | None = None) -> Pushed:
+def push(
+    folder: Path,
+    to: Repository,
+    licence: Licence,
+    *,
+    left: bool = True,
+    public: bool = False,
+    message: str | None = None,
+) -> Pushed:
     """Make a branch of a repository hold a folder, in one commit: it is there whole, or as it was.
 
     Files of an earlier push that are not of this one are removed; others stay. A new repository is private.
@@ -89,6 +96,7 @@ def push(folder: Path, to: Repository, licence: Licence, *, public: bool = False
         folder: what `prepare` or `export` published.
         to: repository and branch.
         licence: of the data.
+        left: send the rows that left, too.
         public: make a new repository public, and push to a public one.
         message: of the commit.
 
@@ -96,14 +104,13 @@ def push(folder: Path, to: Repository, licence: Licence, *, public: bool = False
         UsageError: no token, no licence, a repository of something else, or the hub refuses; nothing was changed there.
         StaleError: the folder is not what its manifest lists.
     """
-    manifest = verify(folder)
-    text = card_of(folder, manifest, to, licence)
+    sent, text = would_push(folder, to, licence, left=left)
     hub = open_hub(writes=True)
     with hub.errors(f"push to {to}"):
         there = _there(hub, to)
         _refuse_foreign(to, there)
         _refuse_public(to, there, public=public)
-        return _commit(hub, _Ours(folder, manifest, text, message, public), to, there)
+        return _commit(hub, _Ours(sent, text, message, public), to, there)
 
 
 def card_of(folder: Path, manifest: dict[str, Any], to: Repository, licence: Licence) -> str:
@@ -197,12 +204,9 @@ def _refuse_public(to: Repository, there: _There, *, public: bool) -> None:
 def _commit(hub: Hub, ours: _Ours, to: Repository, there: _There) -> Pushed:
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    entries = msgspec.convert(ours.manifest["files"], list[FileEntry])
-    is_kept = there.card is not None and not is_ours(there.card) and ours.manifest["kind"] == "prepared"
-    contents: dict[str, Path | bytes] = {entry.path: ours.folder / entry.path for entry in entries}
-    contents[MANIFEST] = ours.folder / MANIFEST
-    if not is_kept:
-        contents[CARD] = ours.card.encode("utf-8")
+    manifest = ours.sent.manifest
+    is_kept = there.card is not None and not is_ours(there.card) and manifest["kind"] == "prepared"
+    contents = {**ours.sent.contents, **({} if is_kept else {CARD: ours.card.encode("utf-8")})}
     stale = sorted((there.listed & there.files) - contents.keys() - {CARD})
     if there.commit is None:
         hub.api.create_repo(to.name, repo_type=DATASET, private=not ours.is_public, exist_ok=True)
@@ -212,21 +216,30 @@ def _commit(hub: Hub, ours: _Ours, to: Repository, there: _There) -> Pushed:
     done = hub.api.create_commit(
         to.name,
         [*adding, *(CommitOperationDelete(name) for name in stale)],
-        commit_message=ours.message or f"Push {ours.manifest['kind']} data {_mark(ours.manifest)}",
+        commit_message=ours.message or f"Push {manifest['kind']} data {_mark(manifest)}",
         repo_type=DATASET,
         revision=to.revision,
         parent_commit=there.commit,
     )
     is_private = not ours.is_public if there.commit is None else there.is_private
-    size = sum(entry.bytes for entry in entries)
-    return Pushed(to.name, str(done.oid), len(contents), size, len(stale), is_kept, is_private)
+    return Pushed(
+        to.name, str(done.oid), len(contents), ours.sent.bytes, len(stale), is_kept, is_private, ours.sent.left_rows
+    )  # fmt: skip
 
 
 def _mark(manifest: dict[str, Any]) -> str:
     return str(manifest.get("fingerprint") or manifest.get("made_of") or "")[:12]
 
 
-def would_push(folder: Path, to: Repository, licence: Licence) -> tuple[str, Sequence[FileEntry]]:
-    """The card, and the files: what `push --dry-run` shows. Nobody is asked."""
+def would_push(folder: Path, to: Repository, licence: Licence, *, left: bool = True) -> tuple[Sent, str]:
+    """What is sent, and the card; nobody is asked.
+
+    Raises:
+        UsageError: no licence was named, or it is no folder that is pushed.
+        StaleError: the folder is not what its manifest lists.
+    """
     manifest = verify(folder)
-    return card_of(folder, manifest, to, licence), msgspec.convert(manifest["files"], list[FileEntry])
+    sent = (
+        without_left(folder, manifest) if not left and manifest.get("kind") == "prepared" else whole(folder, manifest)
+    )
+    return sent, card_of(folder, sent.manifest, to, licence)

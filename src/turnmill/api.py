@@ -239,6 +239,7 @@ def evaluate(  # noqa: PLR0913  # one keyword for each thing the command line ha
     like: str | Path | None = None,
     base: str | None = None,
     baseline: str | Path | None = None,
+    dialect: str | None = None,
     config: str | Path | None = None,
     options: Options | None = None,
 ) -> Evaluated:
@@ -251,6 +252,7 @@ def evaluate(  # noqa: PLR0913  # one keyword for each thing the command line ha
         like: a prepared folder whose template, loss and fit options raw rows follow.
         base: the model that the adapters change.
         baseline: an earlier evaluation.
+        dialect: of raw `data`; default: told by the keys.
         config: a YAML file.
         options: over it.
 
@@ -259,6 +261,7 @@ def evaluate(  # noqa: PLR0913  # one keyword for each thing the command line ha
         HealthError: a set gives too few examples, or a loss is no number; nothing was published.
         StaleError: data were prepared with another tokenizer or template.
     """
+    from turnmill.verbs.eval_sets import Typed
     from turnmill.verbs.evaluate import Request, publish_evaluated, refuse_other
     from turnmill.verbs.evaluate import evaluate as evaluated
 
@@ -268,7 +271,7 @@ def evaluate(  # noqa: PLR0913  # one keyword for each thing the command line ha
     said = (None if one is None else str(one) for one in (like, base, baseline))
     if output is not None:
         refuse_other(Path(output))
-    made = evaluated(loaded, origins, Request(str(model), tuple(map(str, inputs)), *said))
+    made = evaluated(loaded, origins, Request(str(model), Typed(tuple(map(str, inputs)), dialect), *said))
     if output is not None:
         publish_evaluated(made, Path(output), loaded, started)
     return made

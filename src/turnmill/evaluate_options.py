@@ -28,6 +28,8 @@ class EvalSource:
     """Go on where it cannot be scored: it is named as missing, and the weights of the others are renormalised."""
     columns: dict[str, str] = field(default_factory=dict)
     """Our column → the record's."""
+    repairs: tuple[str, ...] = ()
+    """Mends made before its rows are checked, in order (`turnmill list repairs`)."""
     loss: dict[str, Any] = field(default_factory=dict)
     """Overrides of the options by which its rows are masked."""
     template_kwargs: dict[str, Any] = field(default_factory=dict)

@@ -50,9 +50,9 @@ def folder(tmp_path_factory) -> Path:
 def evaluate(turnmill, folder):
     """Evaluates the model of the folder; gives the answer as JSON."""
 
-    def call(*arguments: str | Path, model: str = "model", code: int = 0):
-        answer = turnmill("evaluate", folder / model, *arguments, "--json")
-        assert answer.code == code, answer.err
+    def call(*arguments: str | Path):
+        answer = turnmill("evaluate", folder / "model", *arguments, "--json")
+        assert answer.code == 0, answer.err
         return answer.json
 
     return call
@@ -292,3 +292,36 @@ def test_packing_is_tried_before_it_is_done(folder, turnmill, tmp_path, model_ty
         assert packed.json["layout"] == layout
         assert packed.json["loss"] == pytest.approx(padded["loss"], abs=1e-5)
     assert padded["layout"] == "padded"
+
+
+def test_dialect_and_repairs_of_raw_data_are_typed(folder, evaluate, turnmill, tmp_path):
+    turns = [("human", "Capital of Peru?"), ("human", "Tell me."), ("gpt", "Lima.")]
+    row = {"conversations": [{"from": who, "value": text} for who, text in turns]}
+    data = write_rows(tmp_path / "shared.jsonl", [row])
+    found = evaluate("--data", data, "--dialect", "sharegpt", "--repairs", "merge-turns")
+    assert found["sets"]["shared"]["examples"] == 1
+    assert turnmill("evaluate", folder / "model", "--data", data, "--dialect", "alpaca").code == 3
+
+
+def test_a_trained_model_is_scored_on_what_its_data_held_out(folder, evaluate, turnmill, tmp_path):
+    from turnmill.files.publish import publish
+
+    said = {"folder": str(folder / "out"), "fingerprint": open_prepared(folder / "out").manifest["fingerprint"]}
+    files = {path.name: path for path in (folder / "model").iterdir()}
+    for name, data in (("trained", said), ("other", {**said, "fingerprint": "0"})):
+        summary = json.dumps({"data": data}).encode()
+        publish({**files, "summary.json": summary}, tmp_path / name, about={"kind": "trained"})
+    found = turnmill("evaluate", tmp_path / "trained", "--json").json
+    assert found["loss"] == evaluate("--data", folder / "out")["loss"]
+    assert "there is nothing to evaluate on" in turnmill("evaluate", tmp_path / "other").err
+
+
+def test_the_battery_is_masked_alike_whatever_was_trained_on(folder, evaluate, turnmill, tmp_path):
+    options = ["--model", folder / "model", "--loss.turns", "last", "--fit.max_tokens", "90", "--workers", "1"]
+    assert turnmill("prepare", folder / "capitals.jsonl", *options, "--output", tmp_path / "last").code == 0
+    alone = evaluate("--battery", "--samples", "4")
+    beside = evaluate(
+        "--battery", "--samples", "4", "--data", f"{tmp_path / 'last'}#train", "--loss.reasoning", "false"
+    )
+    for name, one in alone["sets"].items():
+        assert beside["sets"][name]["tokens"] == one["tokens"]

@@ -121,6 +121,28 @@ def test_a_wrong_command_says_what_is_wrong(turnmill, folder, arguments, says):
     assert says in done.err
 
 
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ({"weight": -1}, "got the weight -1.0, expected at least 0"),
+        ({"samples": 0}, "got 0 samples, expected at least 1"),
+        ({"mode": "text", "dialect": "openai"}, "got mode text beside the dialect 'openai', expected text or auto"),
+        ({"name": ""}, "expected a name, and data"),
+        ({"loss": {"turn": "last"}}, "evaluation source 'held-out': loss.turn: unknown loss field"),
+        ({"data": ["OUT", "ROWS"]}, "expected a prepared folder alone"),
+        ({"weigth": 1}, "Did you mean 'weight'?"),
+    ],
+)
+def test_a_wrong_set_says_what_is_wrong(turnmill, folder, tmp_path, source, says):
+    named = {"name": "held-out", "data": ["ROWS"], **source}
+    text = json.dumps({"evaluate": {"eval_sources": [named]}})
+    text = text.replace("ROWS", str(folder / "rows.jsonl")).replace("OUT", str(folder / "out"))
+    (tmp_path / "run.yaml").write_text(text)
+    done = turnmill("evaluate", tmp_path / "run.yaml", folder / "model")
+    assert done.code == 2
+    assert says in done.err
+
+
 def test_training_data_made_in_two_ways_have_no_recipe_for_other_rows(turnmill, folder, tmp_path):
     (tmp_path / "run.yaml").write_text(
         json.dumps(

@@ -144,6 +144,11 @@ def test_a_set_without_importance_is_only_watched(model):
     assert "eval/watched/loss" in found.metrics()
 
 
+def test_sets_that_are_all_only_watched_count_by_their_tokens(model):
+    found = evaluate(model, [weighed("a", uneven(3), 0.0), weighed("b", uneven(6)[3:], 0.0)])
+    assert found.loss == pytest.approx(evaluate(model, [made_set("all", uneven(6))]).loss)
+
+
 def test_the_keys_are_those_of_training_logs(model):
     found = evaluate(model, [EvalSet("a", MadeItems(uneven(3)), None, regression_floor=0.5)])
     metrics = found.metrics(train_loss=4.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import shlex
 from collections.abc import Callable, Sequence
@@ -187,7 +188,7 @@ def configured(
             flags = [(item.path, item.value(value)) for item, value in typed if value is not None]
             manner = {name: options.pop(name) for name in ("dialect", "repairs")}
             if operand is not None:
-                return function(_of_operand(arguments, operand, flags, json), **options)
+                return function(dataclasses.replace(_of_operand(arguments, operand, flags, json), **manner), **options)
             return function(_invocation(arguments, trailing, flags, manner, json), **options)
 
         usage = " ".join(["[CONFIG.yaml | DATA...]", *trailing]) if operand is None else f"[CONFIG.yaml] [{operand}]"

@@ -22,17 +22,22 @@ if TYPE_CHECKING:
 
 @configured("model", "read", "check", "health", "render", "loss", "fit", "evaluate", operand="MODEL")
 @click.option("--data", multiple=True, metavar="[NAME=]PATH", help="Held-out rows: OUT, OUT#train, or raw; repeatable.")
-@click.option("--like", metavar="OUT", help="Prepared data whose template, loss and fit options raw rows follow.")
+@click.option(
+    "--like",
+    metavar="OUT",
+    help="Prepared data whose recipe raw rows follow; default: those that the model learned from.",
+)
 @click.option("--battery", is_flag=True, help="Same as --evaluate.battery true.")
 @click.option("--base", metavar="DIR", help="The model that the adapters in MODEL change.")
 @click.option("--baseline", metavar="EVALUATION", help="An earlier result: rises above it are alarms.")
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="The folder; replaced whole. Default: none.")
-def command(call: Invocation, output: Path | None, battery: bool, **given: Any) -> None:
+def command(call: Invocation, data: tuple[str, ...], output: Path | None, battery: bool, **given: Any) -> None:
     """Scores MODEL, a directory or adapters, on held-out rows: token-weighted losses by set and kind.
 
     Exit 3 where a loss lies above its floor, or rose above the baseline's: the result is published all the same.
     """
     from turnmill.verbs import evaluate
+    from turnmill.verbs.eval_sets import Typed
 
     started = time.time()
     config = call.config
@@ -40,7 +45,8 @@ def command(call: Invocation, output: Path | None, battery: bool, **given: Any) 
         config = config.model_copy(update={"evaluate": dataclasses.replace(config.evaluate, battery=True)})
     if output is not None:
         evaluate.refuse_other(output)
-    request = evaluate.Request(next(iter(call.trailing), None), **given)
+    typed = Typed(data, call.dialect, call.repairs)
+    request = evaluate.Request(next(iter(call.trailing), None), typed, **given)
     made = evaluate.evaluate(config, call.origins, request, lambda total: progress("evaluate", total, "examples"))
     if output is not None:
         evaluate.publish_evaluated(made, output, config, started)

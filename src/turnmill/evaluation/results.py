@@ -180,9 +180,9 @@ def composite(sets: Mapping[str, SetLoss]) -> float:
     lower it. Without any it is that of all tokens together.
     """
     counted = counting(sets)
-    if all(one.importance is None for one in counted):
-        return added([one.total for one in counted]).loss
     weights = [1.0 if one.importance is None else one.importance for one in counted]
+    if all(one.importance is None for one in counted) or not any(weights):
+        return added([one.total for one in counted]).loss
     losses = [one.total.loss for one in counted]
     return math.fsum(weight * loss for weight, loss in zip(weights, losses, strict=True)) / math.fsum(weights)
 

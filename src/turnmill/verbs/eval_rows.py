@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from turnmill.conversation import Checked, Json
+from turnmill.errors import HealthError
 from turnmill.evaluation.sets import sampled
 from turnmill.options import Source
 from turnmill.rendered import Example
@@ -60,6 +61,9 @@ def made_rows(source: Source, config: Config, recipe: Recipe, draw: Draw) -> Mad
     examples = list(_examples([rows[place] for place in drawn], [ids[place] for place in drawn], recipe, counts))
     next_step = check.show_command(opened)
     warning = check.check_health(source.name, counts, of_source.of(source).health, next_step)
+    if not examples:
+        what = f"source {source.name!r}: none of the {len(drawn):,} rows that were drawn gives an example"
+        raise HealthError(what, next_step=next_step)
     return MadeRows(examples, _about(opened, counts, len(drawn)), warning)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,7 +16,7 @@ from turnmill.errors import HealthError, StaleError, UsageError, quote, shell_wo
 from turnmill.evaluation.sets import EvalSet, MadeItems, prepared_sets
 from turnmill.files.prepared import PreparedData
 from turnmill.models import LoadedModel, open_model
-from turnmill.options import EvalSource, Model, Source
+from turnmill.options import EvalSource, Evaluate, Fit, Model, Source
 from turnmill.rendered import Loss
 from turnmill.verbs import tokenize
 from turnmill.verbs.battery import battery_sources
@@ -30,6 +30,20 @@ if TYPE_CHECKING:
     from turnmill.config import Config, Origins
 
 
+class Typed(NamedTuple):
+    """Data on the command line."""
+
+    data: tuple[str, ...] = ()
+    """`PATH`, `NAME=PATH`, `OUT` or `OUT#SIDE`."""
+    dialect: str | None = None
+    """Of the raw ones; None: it is detected."""
+    repairs: str | None = None
+    """Names with commas between, for the raw ones."""
+
+
+UNTYPED = Typed()
+
+
 class Wanted(NamedTuple):
     """A set that was asked for."""
 
@@ -38,6 +52,8 @@ class Wanted(NamedTuple):
     """Share in the composite; None: it counts by its tokens."""
     is_pooled: bool = True
     """All its rows are one set; else each source of a prepared folder is one."""
+    follows_data: bool = True
+    """Masked and cut as the training data were; else by the defaults, so that all models can be compared."""
 
 
 class Asked(NamedTuple):
@@ -64,12 +80,12 @@ class EvalSets(NamedTuple):
     warnings: list[str]
 
 
-def eval_sets(asked: Asked, data: Sequence[str] = ()) -> EvalSets:
-    """The sets that the `evaluate` section names, or those of the data.
+def eval_sets(asked: Asked, typed: Typed = UNTYPED) -> EvalSets:
+    """The sets that the `evaluate` section names, or those of the data that were typed.
 
     Args:
         asked: config, model and recipe.
-        data: `PATH`, `NAME=PATH`, `OUT` or `OUT#SIDE`, in place of those that the config names.
+        typed: in place of those that the config names.
 
     Raises:
         UsageError: there are none, two of one name, or one that is named cannot be read.
@@ -79,9 +95,11 @@ def eval_sets(asked: Asked, data: Sequence[str] = ()) -> EvalSets:
     if asked.like is not None:
         check_made_for(asked.like, asked.loaded)
     found = EvalSets([], {}, {}, [])
-    wanted = list(_wanted(asked, data))
+    wanted = named_sets(asked.config.evaluate, typed)
+    if not wanted and asked.like is not None:
+        wanted = [Wanted(EvalSource("eval", (f"{asked.like.folder}#eval",)), None, is_pooled=False)]
     battery = battery_sources() if asked.config.evaluate.battery else ()
-    wanted += [Wanted(source, 0.0 if wanted else 1.0) for source in battery]
+    wanted += [Wanted(source, 0.0 if wanted else 1.0, follows_data=False) for source in battery]
     if not wanted:
         raise UsageError("there is nothing to evaluate on", next_step="--data OUT, or --battery")
     _check(wanted)
@@ -137,38 +155,38 @@ def check_made_for(prepared: PreparedData, loaded: LoadedModel) -> None:
         )
 
 
-def _wanted(asked: Asked, data: Sequence[str]) -> Iterable[Wanted]:
-    options = asked.config.evaluate
-    if data or not options.eval_sources:
-        typed = list(data) or ([options.eval_dataset] if options.eval_dataset else [])
-        if typed:
-            yield from typed_sets(typed)
-        elif asked.like is not None:
-            yield Wanted(EvalSource("eval", (f"{asked.like.folder}#eval",)), None, is_pooled=False)
-        return
-    for source in options.eval_sources:
-        yield Wanted(source, source.weight)
+def named_sets(options: Evaluate, typed: Typed = UNTYPED) -> list[Wanted]:
+    """The sets that are named: by the data that were typed, else by the `evaluate` section."""
+    if options.eval_sources and not typed.data:
+        return [Wanted(source, source.weight) for source in options.eval_sources]
+    if options.eval_dataset and not typed.data:
+        typed = typed._replace(data=(options.eval_dataset,))
+    return _typed_sets(typed)
 
 
-def typed_sets(data: Sequence[str]) -> list[Wanted]:
+def _typed_sets(typed: Typed) -> list[Wanted]:
     """A set for each input that was typed; a prepared folder without a name is a set a source."""
     from turnmill.config import sources_of
 
     found = []
-    for typed, source in zip(data, sources_of(data), strict=True):
-        path = source["data"][0]
-        name, is_named = source["name"].partition("#")[0], path != typed
-        found.append(Wanted(EvalSource(name, (path,)), None, is_pooled=is_named or side_of(path) is None))
+    for written, source in zip(typed.data, sources_of(typed.data, typed.dialect, typed.repairs), strict=True):
+        path, name = source["data"][0], source["name"].partition("#")[0]
+        is_pooled = path != written or side_of(path) is None
+        manner = {"dialect": source.get("dialect", "auto"), "repairs": tuple(source.get("repairs", ()))}
+        found.append(Wanted(EvalSource(name, (path,), **manner), None, is_pooled=is_pooled))
     return found
 
 
 def _check(wanted: Sequence[Wanted]) -> None:
-    for source, importance, _ in wanted:
+    for source, importance in ((one.source, one.importance) for one in wanted):
         if importance is not None and not 0 <= importance < float("inf"):
             what = f"evaluation source {source.name!r}: got the weight {importance}, expected at least 0"
             raise UsageError(what, next_step="turnmill config schema")
         if not source.name or not source.data:
             what = f"evaluation source {quote(source.name)}: expected a name, and data"
+            raise UsageError(what, next_step="turnmill config schema")
+        if source.samples is not None and source.samples < 1:
+            what = f"evaluation source {source.name!r}: got {source.samples} samples, expected at least 1"
             raise UsageError(what, next_step="turnmill config schema")
         if source.mode == "text" and source.dialect not in ("text", "auto"):
             what = f"evaluation source {source.name!r}: got mode text beside the dialect {source.dialect!r}"
@@ -236,7 +254,7 @@ def _stored(one: Wanted, which: Named, asked: Asked, found: EvalSets) -> list[Ev
 def _raw(one: Wanted, asked: Asked, found: EvalSets) -> list[EvalSet]:
     """The examples of raw rows."""
     source, draw = _source(one.source), _draw(one.source, asked.config)
-    recipe = recipe_for(one.source, asked)
+    recipe = recipe_for(one.source, asked if one.follows_data else _plain(asked))
     made = made_rows(source, asked.config, recipe, draw)
     if made.warning is not None:
         found.warnings.append(made.warning)
@@ -254,9 +272,15 @@ def _source(source: EvalSource) -> Source:
         dialect="text" if is_text else source.dialect,
         mode="text" if is_text else "chat",
         columns=source.columns,
+        repairs=source.repairs,
         template_kwargs=source.template_kwargs,
         loss=source.loss,
     )
+
+
+def _plain(asked: Asked) -> Asked:
+    """By the defaults, whatever the training data were."""
+    return asked._replace(config=asked.config.model_copy(update={"loss": Loss(), "fit": Fit()}), like=None)
 
 
 def recipe_for(source: EvalSource, asked: Asked) -> Recipe:
@@ -265,12 +289,15 @@ def recipe_for(source: EvalSource, asked: Asked) -> Recipe:
     Raises:
         UsageError: a wrong option, or the training data were made in several ways.
     """
-    loss = asked.config.of(_source(source)).loss  # what is wrong in it is told here
+    try:
+        loss = asked.config.of(_source(source)).loss
+    except UsageError as error:
+        raise UsageError(f"evaluation source {source.name!r}: {error.message}", next_step=error.next_step) from None
     if asked.like is None:
         own = tokenize.recipe_of(asked.config, _source(source))
         recipe = dataclasses.replace(own, loss=loss)
     else:
-        recipe = _like(source.name, stored_recipes(asked.like.folder, asked.config, asked.origins))
+        recipe = _like(source, stored_recipes(asked.like.folder, asked.config, asked.origins))
         changed = merged(dataclasses.asdict(recipe.loss), source.loss)
         kwargs = {**recipe.template_kwargs, **source.template_kwargs}
         recipe = dataclasses.replace(recipe, loss=msgspec.convert(changed, Loss), template_kwargs=kwargs)
@@ -278,11 +305,14 @@ def recipe_for(source: EvalSource, asked: Asked) -> Recipe:
     return dataclasses.replace(recipe, model=asked.model, max_tokens=most)
 
 
-def _like(name: str, recipes: dict[str, Recipe]) -> Recipe:
+def _like(source: EvalSource, recipes: dict[str, Recipe]) -> Recipe:
     """The recipe of the source of that name, else the one that all sources share."""
+    name = source.name
     if name in recipes:
         return recipes[name]
     shared = [dataclasses.replace(recipe, template_kwargs={}, control_tokens=None) for recipe in recipes.values()]
+    if source.mode == "text":  # which has no turns to mask, and is cut in its own way
+        shared = [dataclasses.replace(recipe, loss=Loss(), fit=Fit()) for recipe in shared]
     if any(recipe != shared[0] for recipe in shared):
         what = f"the training data were made in several ways, and none of their sources is called {name!r}"
         raise UsageError(f"{what}: {', '.join(recipes)}", next_step=f"--data {shell_word(f'{min(recipes)}=PATH')}")

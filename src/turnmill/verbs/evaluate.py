@@ -16,7 +16,7 @@ import xxhash
 
 from turnmill.causal_lm import Placement
 from turnmill.conversation import Json, canonical_json
-from turnmill.errors import HealthError, UsageError, shell_word
+from turnmill.errors import HealthError, StaleError, UsageError, shell_word
 from turnmill.evaluation.evaluate import evaluate as evaluate_sets
 from turnmill.evaluation.paired import Compared, compared
 from turnmill.evaluation.results import Evaluation
@@ -28,13 +28,15 @@ from turnmill.isolation import probe
 from turnmill.models import LoadedModel
 from turnmill.report.evaluation_page import evaluation_page
 from turnmill.verbs import evaluated_model
-from turnmill.verbs.eval_sets import Asked, EvalSets, eval_sets, side_of
+from turnmill.verbs.eval_sets import Asked, EvalSets, Typed, eval_sets, named_sets, side_of
 
 if TYPE_CHECKING:
     from turnmill.config import Config, Origins
     from turnmill.options import Evaluate
 
 VERSION = 1
+TRAINED = "trained"
+"""Kind of the folders that `train` publishes."""
 Progress = Callable[[int], AbstractContextManager[Callable[[int], None] | None]]
 
 
@@ -43,10 +45,11 @@ class Request(NamedTuple):
 
     model: str | None = None
     """A model directory, adapters, or `smollm2`; None: `model.name_or_path`."""
-    data: tuple[str, ...] = ()
-    """In place of the data that the config names."""
+    typed: Typed = Typed()
+    """Data in place of those that the config names."""
     like: str | None = None
-    """A prepared folder whose recipe raw rows follow; None: the first that is among the data."""
+    """A prepared folder whose recipe raw rows follow; None: the first that is among the data, else what it was trained
+    on."""
     base: str | None = None
     """The model that adapters change."""
     baseline: str | None = None
@@ -117,8 +120,8 @@ def evaluate(config: Config, origins: Origins, request: Request, progress: Progr
     weights = evaluated_model.weights_of(name, request.base)
     identity = evaluated_model.identity(weights)
     model_options, loaded = evaluated_model.opened(name, weights, config.model)
-    like = like_of(request.data, request.like)
-    sets = eval_sets(Asked(config, origins, model_options, loaded, like), request.data)
+    like = _like(config.evaluate, request, weights.adapter or weights.directory)
+    sets = eval_sets(Asked(config, origins, model_options, loaded, like), request.typed)
     model = evaluated_model.loaded(weights, placement)
     verdict = probe(model) if _wants_probe(config.evaluate, placement) else None
     with (progress or _untold)(sum(len(one.items) for one in sets.sets)) as advance:
@@ -143,12 +146,28 @@ def _untold(_: int) -> Iterator[Callable[[int], None] | None]:
     yield None
 
 
-def like_of(data: tuple[str, ...], like: str | None) -> PreparedData | None:
-    """The prepared folder whose recipe raw rows follow: the one that was named, else the first among the data."""
-    if like is not None:
-        return PreparedData(like, whole=False)
-    folders = [side.folder for one in data if (side := side_of(one.rpartition("=")[2])) is not None]
-    return PreparedData(folders[0], whole=False) if folders else None
+def _like(options: Evaluate, request: Request, model: Path) -> PreparedData | None:
+    """The prepared folder whose recipe raw rows follow.
+
+    The one that was named, else the first among the data, else the one that the model was trained on.
+    """
+    if request.like is not None:
+        return PreparedData(request.like, whole=False)
+    sides = (side_of(one.source.data[0]) for one in named_sets(options, request.typed))
+    named = next((PreparedData(side.folder, whole=False) for side in sides if side is not None), None)
+    return trained_on(model) if named is None else named
+
+
+def trained_on(model: Path) -> PreparedData | None:
+    """The prepared folder that a model of `train` says it was trained on, where it is still there and the same."""
+    if not is_published(model) or read_manifest(model).get("kind") != TRAINED:
+        return None
+    try:
+        said = msgspec.json.decode((model / SUMMARY).read_bytes())["data"]
+        prepared = PreparedData(said["folder"], whole=False)
+    except (OSError, msgspec.DecodeError, KeyError, TypeError, UsageError, StaleError):
+        return None
+    return prepared if prepared.manifest.get("fingerprint") == said.get("fingerprint") else None
 
 
 def _check_finite(found: Evaluation) -> None:
@@ -160,7 +179,7 @@ def _check_finite(found: Evaluation) -> None:
     if not found.not_finite:
         return
     firsts = {item.set: item.row_id for item in reversed(found.items) if not abs(item.total.nll) < float("inf")}
-    told = ", ".join(f"{name} (first in row {firsts[name]})" for name in found.not_finite)
+    told = ", ".join(f"{name} (first in row {firsts.get(name)})" for name in found.not_finite)
     raise HealthError(f"the loss is not a finite number in: {told}", next_step="--evaluate.dtype float32")
 
 
@@ -256,5 +275,9 @@ def alarm(made: Evaluated, output: Path | None) -> None:
     """
     if made.alarms:
         listing = "".join(f"\n  {line}" for line in made.alarms)
-        shown = "turnmill evaluate --help" if output is None else f"cat {shell_word(output / SUMMARY)}"
+        shown = (
+            "turnmill evaluate MODEL --data OUT --output RESULT"
+            if output is None
+            else f"cat {shell_word(output / SUMMARY)}"
+        )
         raise HealthError(f"{len(made.alarms)} regression(s):{listing}", next_step=shown)

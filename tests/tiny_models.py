@@ -34,6 +34,7 @@ def tiny_model(model_type: str, *, seed: int = 1, **more: Any) -> Any:
     import torch
     import transformers
 
+    torch.set_num_threads(1)  # several would wait for one another longer than such matrices take
     torch.manual_seed(seed)
     config = transformers.AutoConfig.for_model(model_type, **{**COMMON, **OWN.get(model_type, {}), **more})
     return transformers.AutoModelForCausalLM.from_config(config).eval()

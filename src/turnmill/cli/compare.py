@@ -21,7 +21,7 @@ def command(first: str, second: str | None, json: bool) -> None:
     """Compare the training rows of OUT with those of OTHER; without it, with OUT's random control.
 
     OUT#control and OUT#eval name other rows of a folder. Of two evaluations, their losses are set side by side, row by
-    row.
+    row. `turnmill diff` says which rows changed between two runs.
     """
     from turnmill.verbs import compare_evaluations
     from turnmill.verbs.compare import compare, pair

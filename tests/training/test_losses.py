@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from training_runs import examples_of_step, loss_alone, losses, train, weights_of
+from chats import chat
+from training_runs import examples_of_step, loss_alone, losses, prepared, train, weights_of
+from turnmill.files.prepared import PreparedData
 from turnmill.trainers import trainers
+from turnmill.verbs.export import export
 
 TRAINERS = trainers.names()
 
@@ -53,3 +56,28 @@ def test_weights_that_are_not_counted_would_show(truth, tiny, out):
     examples = examples_of_step(out, 0, 3)
     model = transformers.AutoModelForCausalLM.from_pretrained(tiny)
     assert abs(loss_alone(model, examples, weighted=False) - truth) > 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")
+def test_an_export_costs_trl_by_itself_what_its_documents_cost_alone(tiny, tmp_path):
+    """The settings of the exported `train.py`, in TRL's own trainer."""
+    import transformers
+    from datasets import load_dataset
+    from trl import SFTConfig, SFTTrainer
+
+    whole = prepared(tmp_path, tiny, [chat(f"q{number}", "Yes" + " go" * (number % 7)) for number in range(20)])
+    export(PreparedData(whole), "trl", tmp_path / "exported")
+    said = (tmp_path / "exported" / "train.py").read_text()
+    settings = {"padding_free": True, "max_length": None, "dataset_kwargs": {"skip_prepare_dataset": True}}
+    assert all(f"{name}={value}" in said.replace('"', "'") for name, value in settings.items())
+    rows = load_dataset("parquet", data_files=str(tmp_path / "exported" / "train.parquet"), split="train")
+    count = len(PreparedData(whole).plan())
+    config = SFTConfig(
+        str(tmp_path / "trl"), max_steps=1, per_device_train_batch_size=count, logging_steps=1, report_to=[],
+        save_strategy="no", use_cpu=True, bf16=False, **settings,
+    )  # fmt: skip
+    trainer = SFTTrainer(str(tiny), args=config, train_dataset=rows)
+    trainer.train()
+    model = transformers.AutoModelForCausalLM.from_pretrained(tiny)
+    expected = loss_alone(model, examples_of_step(whole, 0, count))
+    assert trainer.state.log_history[0]["loss"] == pytest.approx(expected, abs=2e-6)

@@ -99,6 +99,9 @@ def test_an_output_is_not_written_over_unasked(turnmill, out, tiny, tmp_path):
     assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
     assert turnmill(*typed, "--train.learning_rate", "0.1", "--replace").code == 0
     assert (tmp_path / "model" / "model.safetensors").read_bytes() != before
+    other = shutil.copytree(out, tmp_path / "other")
+    prepared_there = turnmill("train", out, "--train.model", tiny, "--output", other, "--replace")
+    assert (prepared_there.code, "holds something else" in prepared_there.err) == (2, True)
     foreign = turnmill("train", out, "--train.model", tiny, "--output", tiny)
     assert foreign.code == 2
     assert "files that turnmill did not write" in foreign.err

@@ -122,6 +122,13 @@ def test_a_model_that_embeds_too_few_tokens_is_refused(turnmill, tmp_path):
     assert not (tmp_path / ".model.train").exists()
 
 
+def test_a_model_that_sees_fewer_tokens_than_an_example_has_is_refused(turnmill, out, tmp_path):
+    short = tiny_chat_model(tmp_path / "short", max_position_embeddings=16)
+    answer = turnmill("train", out, "--train.model", short, "--output", tmp_path / "model")
+    assert answer.code == 2
+    assert "sees 16" in answer.err
+
+
 def test_data_of_which_nothing_is_learned_are_refused(turnmill, tiny, tmp_path, write):
     """A raw text of one token: nothing stands before it to predict it from, and no stop is there."""
     rows = write("texts.jsonl", "".join(json.dumps({"text": text}) + "\n" for text in ("q", "a")))

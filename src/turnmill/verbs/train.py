@@ -32,7 +32,7 @@ from turnmill.training.model import (
     placement_of,
     ranks_of_this,
     require_packages,
-    require_vocabulary,
+    require_readable,
     with_adapters,
 )
 from turnmill.training.schedule import Schedule, schedule_of
@@ -228,7 +228,7 @@ def run(plan: TrainPlan, telling: Telling) -> Trained:
     started = time.monotonic()
     options, is_first = plan.options, plan.ranks.rank == 0
     model = load_model(plan.directory, plan.placement, options.method)
-    require_vocabulary(model, train_data.greatest_token(plan.data.examples()), plan.directory)
+    require_readable(model, *train_data.bounds_of(plan.data.examples()), plan.directory)
     verdict = None if options.packing == "off" else probe(model)
     layout, reason = layout_of(plan, verdict)
     if options.method == "lora":

@@ -49,7 +49,7 @@ class Train:
     epochs: int = 1
     """How often the data are gone through."""
     max_steps: int | None = None
-    """End after so many optimizer steps, which is then the horizon of the learning rate, too."""
+    """End after so many optimizer steps, however often they go through the data: the horizon, too."""
     exact_steps: bool = False
     """Plan every epoch for the horizon, in place of taking all to be as long as the first."""
     learning_rate: float | None = None

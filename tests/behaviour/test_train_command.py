@@ -99,6 +99,9 @@ def test_an_output_is_not_written_over_unasked(turnmill, out, tiny, tmp_path):
     assert (tmp_path / "model" / "model.safetensors").read_bytes() == before
     assert turnmill(*typed, "--train.learning_rate", "0.1", "--replace").code == 0
     assert (tmp_path / "model" / "model.safetensors").read_bytes() != before
+    other = shutil.copytree(out, tmp_path / "other")
+    prepared_there = turnmill("train", out, "--train.model", tiny, "--output", other, "--replace")
+    assert (prepared_there.code, "holds something else" in prepared_there.err) == (2, True)
     foreign = turnmill("train", out, "--train.model", tiny, "--output", tiny)
     assert foreign.code == 2
     assert "files that turnmill did not write" in foreign.err
@@ -117,6 +120,13 @@ def test_a_model_that_embeds_too_few_tokens_is_refused(turnmill, tmp_path):
     assert answer.code == 2
     assert "embeds 300 (0 to 299)" in answer.err
     assert not (tmp_path / ".model.train").exists()
+
+
+def test_a_model_that_sees_fewer_tokens_than_an_example_has_is_refused(turnmill, out, tmp_path):
+    short = tiny_chat_model(tmp_path / "short", max_position_embeddings=16)
+    answer = turnmill("train", out, "--train.model", short, "--output", tmp_path / "model")
+    assert answer.code == 2
+    assert "sees 16" in answer.err
 
 
 def test_data_of_which_nothing_is_learned_are_refused(turnmill, tiny, tmp_path, write):

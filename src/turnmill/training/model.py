@@ -125,16 +125,26 @@ def with_adapters(model: Any, options: Lora, seed: int, *, is_checkpointing: boo
     return made
 
 
-def require_vocabulary(model: Any, greatest: int, directory: Path) -> None:
-    """Refuse data whose tokens the model has no embedding for.
+def require_readable(model: Any, greatest: int, longest: int, directory: Path) -> None:
+    """Refuse data that the model cannot read.
+
+    Args:
+        model: what is trained.
+        greatest: token id of the data.
+        longest: example of the data, in tokens.
+        directory: of the model.
 
     Raises:
-        UsageError: the greatest token id is beyond it.
+        UsageError: it has no embedding for the greatest token id, or sees fewer tokens than the longest example has.
     """
     embedded = int(model.get_input_embeddings().weight.shape[0])
     if greatest >= embedded:
         what = f"the data hold the token {greatest}; the model in {directory} embeds {embedded:,} (0 to {embedded - 1})"
         raise UsageError(what, next_step="--train.model DIR")
+    context = getattr(model.config, "max_position_embeddings", None)
+    if context and longest > context:
+        what = f"the data hold an example of {longest:,} tokens; the model in {directory} sees {context:,}"
+        raise UsageError(what, next_step=f"turnmill prepare DATA --max-tokens {context} --output OUT")
 
 
 def load_tokenizer(directory: Path, template: str) -> Any:

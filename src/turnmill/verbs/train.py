@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from turnmill.conversation import Json
 from turnmill.errors import Interrupted, UsageError, shell_word
 from turnmill.files.disk import beside
-from turnmill.files.inventory import is_published
+from turnmill.files.inventory import is_published, read_manifest
 from turnmill.files.prepared import PreparedData
 from turnmill.files.publish import claim, refuse_foreign
 from turnmill.isolation import Layout, probe
@@ -32,7 +32,7 @@ from turnmill.training.model import (
     placement_of,
     ranks_of_this,
     require_packages,
-    require_vocabulary,
+    require_readable,
     with_adapters,
 )
 from turnmill.training.schedule import Schedule, schedule_of
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from turnmill.training.watch import Evaluate as Measure
     from turnmill.training.watch import Watch
 
+KIND = "trained"
+"""Of what is published."""
 OF_THE_RUN = (
     "trainer", "method", "lora", "packing", "streaming", "batch_size", "gradient_accumulation_steps", "epochs",
     "max_steps", "exact_steps", "learning_rate", "min_learning_rate", "schedule", "warmup_ratio", "optimizer",
@@ -206,6 +208,9 @@ def _require_output(place: Place, data: PreparedData) -> None:
     refuse_foreign(output)
     if output.resolve() == data.folder.resolve():
         raise UsageError(f"{output} is what is trained on; expected another folder", next_step="--output DIR")
+    if is_published(output) and read_manifest(output).get("kind") != KIND:
+        what = f"{output} holds something else that turnmill published; expected a trained model, or nothing"
+        raise UsageError(what, next_step=f"ls {shell_word(output)}")
     if is_published(output) and not place.replace:
         raise UsageError(f"{output} is there already, and is not written over unasked", next_step="--replace")
 
@@ -223,7 +228,7 @@ def run(plan: TrainPlan, telling: Telling) -> Trained:
     started = time.monotonic()
     options, is_first = plan.options, plan.ranks.rank == 0
     model = load_model(plan.directory, plan.placement, options.method)
-    require_vocabulary(model, train_data.greatest_token(plan.data.examples()), plan.directory)
+    require_readable(model, *train_data.bounds_of(plan.data.examples()), plan.directory)
     verdict = None if options.packing == "off" else probe(model)
     layout, reason = layout_of(plan, verdict)
     if options.method == "lora":

@@ -172,12 +172,12 @@ def require_trained(data: PreparedData) -> None:
     raise UsageError(what, next_step=f"turnmill explain {shell_word(data.folder)} 0")
 
 
-def greatest_token(examples: Examples) -> int:
-    """The greatest token id of some examples, -1 without any."""
+def bounds_of(examples: Examples) -> tuple[int, int]:
+    """The greatest token id of some examples, and the tokens of the longest; -1 and 0 without any."""
     import pyarrow.compute as pc
 
     found = (pc.max(batch.column("input_ids").flatten()).as_py() for batch in examples.batches())
-    return max((token for token in found if token is not None), default=-1)
+    return max((token for token in found if token is not None), default=-1), max(examples.lengths(), default=0)
 
 
 def facts_of(data: PreparedData) -> dict[str, Json]:

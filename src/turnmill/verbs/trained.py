@@ -18,9 +18,8 @@ from turnmill.training.checkpoints import STATE
 from turnmill.training.journal import METRICS, read_metrics
 from turnmill.verbs import train_data
 from turnmill.verbs.template_export import TEMPLATE, copy_tokenizer
-from turnmill.verbs.train import Trained
+from turnmill.verbs.train import KIND, Trained
 
-KIND = "trained"
 SUMMARY = "summary.json"
 PAGE = "report.html"
 RUNS = "runs"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,8 +101,8 @@ def validate(target: str, place: Path, as_json: bool) -> None:
 
     The target is the name of a dataset or of a directory in the shelf, or the path of a directory with a manifest.
     """
-    folder = _folder_of(target, place)
-    answer, faults = _validated(folder)
+    folder, refusal = _folder_of(target, place)
+    answer, faults = _validated(folder, refusal)
     if as_json:
         write_json({**answer, "faults": [_as_json(fault) for fault in faults]})
     else:
@@ -149,31 +150,32 @@ def _shelf(place: Path) -> Shelf:
     return Shelf(place)
 
 
-def _folder_of(target: str, place: Path) -> Path:
-    """The directory of a dataset by name, of a directory of the shelf, or by path."""
+def _folder_of(target: str, place: Path) -> tuple[Path, str | None]:
+    """The directory of a dataset by name, of a directory of the shelf, or by path; and why the shelf refuses it."""
     from turnmill.shelf.inside import directory_inside
-    from turnmill.shelf.scan import MANIFEST
+    from turnmill.shelf.manifest import MANIFEST
 
     listing = _shelf(place).listing()
     for dataset in listing.datasets:
         if dataset.manifest.name == target:
-            return dataset.folder
-    if any(problem.dir == target for problem in listing.problems):
+            return dataset.folder, None
+    refusal = next((problem.error for problem in listing.problems if problem.dir == target), None)
+    if refusal is not None:
         try:
-            return directory_inside(place, target)
+            return directory_inside(place, target), refusal
         except OSError as error:
             raise UsageError(f"cannot look at {place / target}: {error.strerror}") from None
     if Path(target).is_dir():
         if not (Path(target) / MANIFEST).exists():
             what = f"{target} has no {MANIFEST}; expected a dataset's directory"
             raise UsageError(what, next_step=f"ls -a {shell_word(target)}")
-        return Path(target).resolve()
+        return Path(target).resolve(), None
     known = [dataset.manifest.name for dataset in listing.datasets] + [problem.dir for problem in listing.problems]
     raise UnknownName("dataset", target, known, next_step=f"turnmill dataset list --shelf {shell_word(place)}")
 
 
-def _validated(folder: Path) -> tuple[dict[str, Any], list[Fault]]:
-    """What the answer says beside the faults, and the faults."""
+def _validated(folder: Path, refusal: str | None) -> tuple[dict[str, Any], list[Fault]]:
+    """What the answer says beside the faults, and the faults: that of the shelf only where no other is found."""
     from turnmill.shelf.content import Fault, examine
     from turnmill.shelf.manifest import MANIFEST, notes_of
     from turnmill.shelf.scan import read_manifest, shown
@@ -183,14 +185,22 @@ def _validated(folder: Path) -> tuple[dict[str, Any], list[Fault]]:
     try:
         manifest = read_manifest(folder, folder.name)
     except UsageError as error:
-        return answer, [Fault(MANIFEST, 0, error.message)]
+        return answer, [Fault(MANIFEST, _line_of(error.message), error.message)]
     answer.update(name=manifest.name, notes=notes_of(manifest))
     try:
         content = examine(folder, manifest, on_fault=faults.append)
     except UsageError as error:
         return answer, [Fault(MANIFEST, 0, error.message)]
-    answer.update(usable=content.is_usable, num_records=content.num_records)
+    if content.is_usable and refusal is not None:
+        faults.append(Fault(MANIFEST, 0, refusal))
+    answer.update(usable=content.is_usable and refusal is None, num_records=content.num_records)
     return answer, faults
+
+
+def _line_of(message: str) -> int:
+    """The line that the TOML reader names."""
+    found = re.search(r"at line (\d+)", message)
+    return int(found[1]) if found else 0
 
 
 def _as_json(fault: Fault) -> dict[str, Any]:

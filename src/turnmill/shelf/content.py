@@ -192,17 +192,24 @@ def _by_dialect(chunks: _Counted, manifest: Manifest, told: Callable[[Fault], No
     from turnmill.verbs.check import check_health
 
     counts: Counter[str] = Counter()
-    is_usable = True
+    unread: list[int] = []
     with _spooled(chunks, manifest) as path:
         try:
-            for outcome in _outcomes(path, manifest):
-                is_usable = _counted(outcome, manifest, counts, told) and is_usable
+            unread.extend(
+                outcome.record.source_line
+                for outcome in _outcomes(path, manifest)
+                if not _counted(outcome, manifest, counts, told)
+            )
             if counts["rows/read"]:
                 check_health(manifest.name, dict(counts), Health(), "")
         except TurnmillError as error:
             told(Fault(manifest.file, 0, str(error).replace(str(path), quote(manifest.file))))
-            is_usable = False
-    return counts["rows/read"], is_usable
+            return counts["rows/read"], False
+    if unread:
+        told(
+            Fault(manifest.file, 0, f"{len(unread)} rows cannot be read, the first of them {unread[0]}; expected none")
+        )
+    return counts["rows/read"], not unread
 
 
 def _counted(outcome: Outcome, manifest: Manifest, counts: Counter[str], told: Callable[[Fault], None]) -> bool:

@@ -13,6 +13,7 @@ from turnmill.shelf.content import MAX_BYTES, Content, data_state, examine
 from turnmill.shelf.inside import State, directory_inside, opened_inside, state_of
 from turnmill.shelf.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
 
+SETTLED_NANOSECONDS = 2_000_000_000
 """A file that was changed less than this before it was read is read again: its clock may not have ticked since."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 
@@ -109,3 +110,13 @@ def test_remove_takes_a_problem_or_a_link_and_not_what_it_names(dataset, facts, 
     assert dataset("remove", "out", "--yes").code == 0
     assert [path.name for path in facts.parents[1].iterdir()] == ["facts"]
     assert dataset("remove", "../shelf", "--yes").code == 2
+
+
+def test_a_full_disk_leaves_no_directory_behind(dataset, tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("turnmill.shelf.directory.write_whole", refuse)
+    answer = dataset("new", "facts")
+    assert (answer.code, "No space left" in answer.err) == (2, True)
+    assert list((tmp_path / "shelf").iterdir()) == []

@@ -43,8 +43,13 @@ def make_dataset(shelf: Path, listing: Listing, name: str) -> Path:
     with writing(folder):
         folder.mkdir(parents=True)
         draft = beside(manifest, "draft")
-        write_whole(draft, SKELETON.format(name=name).encode())
-        draft.rename(manifest)
+        try:
+            write_whole(draft, SKELETON.format(name=name).encode())
+            draft.rename(manifest)
+        except BaseException:  # a name without a manifest would be taken, and by nothing
+            draft.unlink(missing_ok=True)
+            folder.rmdir()
+            raise
         sync_names(folder)
     return manifest
 

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-tokenizers test-ray test-kills test-hard corpus oracles oracles-page fuzz check docs bench bench-scale fix clean
+.PHONY: help demo test test-slow test-tokenizers test-ray test-kills test-hard corpus oracles oracles-page fuzz check docs bench bench-scale parity fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -80,6 +80,9 @@ bench: $(READY)  ## time prepare beside its peers, its stages and rendering (for
 
 bench-scale: $(READY)  ## time prepare with one and two processes and on Ray, over 1x and 10x the rows
 	$(BIN)/python bench/scale.py
+
+parity: $(READY)  ## let Axolotl, LLaMA-Factory and ms-swift load exports with their own code, each in its environment
+	$(BIN)/python bench/parity.py
 
 clean:  ## remove the environment and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -13,6 +13,7 @@ REQUIREMENTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "llamafactory": (TORCH, ("llamafactory==0.9.5",)),
     "near": (("rensa==0.5.0", "datasketch==2.0.0"),),
     "axolotl": (TORCH, ("--no-build-isolation", "axolotl==0.19.0")),
+    "swift": (TORCH, ("ms-swift==4.6.0",)),
 }
 """Environment → what pip installs, one list after the other: torch first, as a build for the CPU."""
 LIMIT_S = 600
@@ -46,7 +47,8 @@ def made(name: str) -> str:
 def versions(name: str) -> list[str]:
     """What stands in an environment, `name==version`."""
     packages = (
-        "axolotl", "datasets", "datasketch", "llamafactory", "rensa", "tokenizers", "torch", "transformers", "trl",
+        "axolotl", "datasets", "datasketch", "llamafactory", "ms_swift", "rensa", "tokenizers", "torch",
+        "transformers", "trl",
     )  # fmt: skip
     found = subprocess.run([python_of(name), "-m", "pip", "freeze"], capture_output=True, text=True, check=False)
     return [line for line in found.stdout.splitlines() if line.partition("==")[0] in packages]

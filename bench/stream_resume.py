@@ -14,7 +14,6 @@ import pyarrow as pa
 from turnmill.files.packed import map_plan
 from turnmill.mix import Share, Size
 from turnmill.options import Pack
-from turnmill.stream.items import Items
 from turnmill.stream.steps import Steps, grouped_by_length
 from turnmill.tokens.epochs import Epochs
 
@@ -41,15 +40,15 @@ def main() -> None:
         with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
         with told("packs of a stored plan"):
-            items = Items(*map_plan(path))
-            steps = Steps(items.total, BATCH, RANKS)
+            items = map_plan(path)
+            steps = Steps(items.packs, BATCH, RANKS)
             items.of(steps.span(steps.total // 2, 3)[0])
     half = Size(EXAMPLES // 2, 0, 0)
     lengths = np.random.default_rng(1).integers(10, 4000, EXAMPLES)
     mixed = [Share("a", half, 0.25, EXAMPLES // 4), Share("b", half, 0.75, 3 * EXAMPLES // 4)]
     with told("examples of a mix, made anew and grouped by length"):
         epochs = Epochs(lengths, 4096, Pack(), 0, mixed)
-        drawn = epochs.numbers(3)
+        drawn = np.concatenate(list(epochs.numbers(3)))
         drawn = drawn[grouped_by_length(lengths[drawn], BATCH * RANKS, 512, np.random.default_rng(2))]
 
 

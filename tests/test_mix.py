@@ -10,13 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from turnmill.errors import UsageError
-from turnmill.mix import Share, Size, epoch_numbers, require_filled, shares, stored
+from turnmill.mix import Share, Size, epoch_parts, require_filled, shares, stored, times
 from turnmill.options import Mix, Pack
 from turnmill.tokens.epochs import Epochs
 
 
 def sizes(**examples: int) -> dict[str, Size]:
     return {name: Size(count, 100 * count, 10 * count) for name, count in examples.items()}
+
+
+def epoch_numbers(found: list[Share], seed: int, epoch: int, part_examples: int = 1000) -> np.ndarray:
+    return np.concatenate([np.empty(0, int), *epoch_parts(found, seed, epoch, part_examples)])
 
 
 def drawn(found: list[Share]) -> dict[str, int]:
@@ -101,10 +105,12 @@ def test_an_epoch_is_as_large_as_all_sources_and_repeats_nothing_by_accident(giv
     weights = {f"s{number}": weight for number, (_, weight) in enumerate(given_sources)}
     found = mixed(counts, weights)
     assert sum(share.drawn for share in found) == sum(counts.values())
-    times = Counter(epoch_numbers(found, 3, epoch).tolist())
+    counted = Counter(epoch_numbers(found, 3, epoch).tolist())
+    numbers = np.arange(sum(counts.values()))
+    assert times(found, 3, epoch, numbers).tolist() == [counted[number] for number in numbers]
     first = 0
     for share in found:
-        each = [times[number] for number in range(first, first + share.size.examples)]
+        each = [counted[number] for number in range(first, first + share.size.examples)]
         assert sum(each) == share.drawn
         assert max(each) - min(each) <= 2  # an epoch touches at most the ends of two passes
         first += share.size.examples
@@ -135,7 +141,7 @@ def test_a_share_comes_back_from_a_manifest():
 def test_packs_of_a_mix_hold_its_examples_whole():
     found = mixed({"a": 10, "b": 30}, {"a": 3, "b": 1})
     epochs = Epochs(np.arange(1, 41), 50, Pack(), 0, found)
-    packs = epochs.packs(2)
+    packs = epochs.plan(2).lists()
     assert Counter(n for pack in packs for n in pack) == Counter(epoch_numbers(found, 0, 2).tolist())
     assert all(sum(n + 1 for n in pack) <= 50 for pack in packs)
 
@@ -144,7 +150,9 @@ def test_a_curriculum_is_kept_by_every_epoch_of_a_mix():
     found = mixed({"a": 10, "b": 30}, {"a": 3, "b": 1})
     ranks = np.random.default_rng(0).permutation(40)
     learned = [
-        ranks[number] for pack in Epochs(np.ones(40, int), 3, Pack(), 0, found, ranks).packs(1) for number in pack
+        ranks[number]
+        for pack in Epochs(np.ones(40, int), 3, Pack(), 0, found, ranks).plan(1).lists()
+        for number in pack
     ]
     assert learned == sorted(learned)
     assert len(learned) == 40

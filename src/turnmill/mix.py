@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from turnmill.conversation import Json
 from turnmill.errors import UsageError, quote
 from turnmill.options import Mix
+from turnmill.shuffle import Shuffle
 
 UPSAMPLED, SUBSAMPLED = 1.05, 0.95
 """Passes above and below which a source is said to be repeated, or cut."""
@@ -146,8 +147,8 @@ def _drawn(
     return {name: min(count, int(options.max_passes * sizes[name].examples)) for name, count in drawn.items()}
 
 
-def epoch_numbers(mixed: Sequence[Share], seed: int, epoch: int) -> NDArray[np.int64]:
-    """Example numbers of an epoch, source by source.
+def epoch_parts(mixed: Sequence[Share], seed: int, epoch: int, part_examples: int) -> Iterator[NDArray[np.int64]]:
+    """Example numbers of an epoch, source by source, so many at a time at most.
 
     A source is gone through in a new drawn order each pass, and an epoch goes on where the last one stopped: no example
     comes again before all others of its source have come.
@@ -156,23 +157,59 @@ def epoch_numbers(mixed: Sequence[Share], seed: int, epoch: int) -> NDArray[np.i
         mixed: in the order in which the examples are numbered.
         seed: of the draws.
         epoch: 0-based.
+        part_examples: of one array.
     """
+    for of_source in _of_epoch(mixed, seed, epoch):
+        for number in of_source.passes:
+            places = of_source.within(number)
+            for start in range(places.start, places.stop, part_examples):
+                stretch = np.arange(start, min(start + part_examples, places.stop))
+                yield of_source.first + of_source.order(number).at(stretch)
+
+
+def times(mixed: Sequence[Share], seed: int, epoch: int, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(examples,) how often each of some examples comes in an epoch, as `epoch_parts` draws it."""
+    found = np.zeros(len(numbers), np.int64)
+    for of_source in _of_epoch(mixed, seed, epoch):
+        own = np.flatnonzero((numbers >= of_source.first) & (numbers < of_source.first + of_source.size))
+        for number in of_source.passes:
+            places = of_source.within(number)
+            if len(places) == of_source.size:
+                found[own] += 1
+                continue
+            place = of_source.order(number).places(numbers[own] - of_source.first)
+            found[own] += (place >= places.start) & (place < places.stop)
+    return found
+
+
+class _OfEpoch(NamedTuple):
+    """The positions of a source's endless sequence of passes that are an epoch's."""
+
+    first: int
+    """Number of the source's first example."""
+    size: int
+    seed: tuple[int, int]
+    start: int
+    end: int
+
+    @property
+    def passes(self) -> range:
+        """The passes that the epoch has a part of."""
+        return range(self.start // self.size, -(-self.end // self.size)) if self.end > self.start else range(0)
+
+    def within(self, number: int) -> range:
+        """Which places of a pass are the epoch's."""
+        before = number * self.size
+        return range(max(self.start - before, 0), min(self.end - before, self.size))
+
+    def order(self, number: int) -> Shuffle:
+        """The drawn order of a pass."""
+        return Shuffle(self.size, *self.seed, number)
+
+
+def _of_epoch(mixed: Sequence[Share], seed: int, epoch: int) -> Iterator[_OfEpoch]:
     first = 0
-    parts = []
     for place, share in enumerate(mixed):
-        parts.append(first + _drawn_of(share, seed, place, epoch * share.drawn))
+        start = epoch * share.drawn
+        yield _OfEpoch(first, share.size.examples, (seed, place), start, start + share.drawn)
         first += share.size.examples
-    return np.concatenate([np.empty(0, np.int64), *parts])
-
-
-def _drawn_of(share: Share, seed: int, place: int, start: int) -> NDArray[np.int64]:
-    """`drawn` numbers from position `start` of a source's endless sequence of passes."""
-    size, end = share.size.examples, start + share.drawn
-    if not share.drawn:
-        return np.empty(0, np.int64)
-    passes = [
-        np.random.default_rng([seed, place, number]).permutation(size)
-        for number in range(start // size, -(-end // size))
-    ]
-    first = start - start // size * size
-    return np.concatenate(passes)[first : first + share.drawn].astype(np.int64)

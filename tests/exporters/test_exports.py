@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -38,7 +39,7 @@ HALF = {
     ]
 }
 ROWS = [chat("Hi?", "Ho."), CALL, HALF, chat("Why?", "So.", "And?", "Thus.")]
-TOKENS = ("trl", "axolotl", "levanter", "tinker")
+TOKENS = ("trl", "axolotl", "levanter", "tinker", "megatron")
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +129,25 @@ def test_tinker_weighs_each_token(exported, data):
         assert (row["tokens"], row["weights"]) == (ids, [float(label != -100) for label in labels])
 
 
+def test_megatron_learns_of_each_document_what_its_labels_say(exported, data):
+    _, folder = exported("megatron")
+    found = []
+    for row in np.load(folder / "train.npy", allow_pickle=True):
+        ends = [*row["seq_start_id"][1:], len(row["input_ids"])]
+        for start, end in zip(row["seq_start_id"], ends, strict=True):  # as its collator cuts them
+            tokens, learns = row["input_ids"][start + 1 : end], row["loss_mask"][start : end - 1]
+            found.append([token if is_learned else -100 for token, is_learned in zip(tokens, learns, strict=True)])
+    examples = expected(data)
+    assert found == [examples[number][1][1:] for numbers in data.plan() for number in numbers]
+
+
+def test_torchtune_counts_what_trains_there_alone(exported):
+    made, folder = exported("torchtune")
+    assert made.lost == {"rows the target has no form for": 1, "messages that train there and not here": 1}
+    assert lines(folder / "train.jsonl")[1]["messages"][1] == {"role": "assistant", "content": "Won."}
+    assert yaml.safe_load((folder / "dataset.yaml").read_text())["dataset"]["data_files"] == "train.jsonl"
+
+
 @pytest.mark.parametrize(
     ("field", "trains", "does_not"), [("weight", 1, 0), ("train", True, False), ("trainable", True, False)]
 )
@@ -164,6 +184,19 @@ def test_swift_has_calls_as_messages_and_a_switch_on_each(exported):
     assert json.loads(call["messages"][2]["content"]) == {"name": "tide", "arguments": {"at": "Ely"}}
     half = lines(folder / "train.jsonl")[2]["messages"]
     assert [message.get("loss") for message in half] == [None, False, None, True]
+
+
+@pytest.mark.parametrize("target", ["ms-swift", "torchtune"])
+def test_a_developer_speaks_as_the_system_where_there_is_none(tmp_path, target):
+    row = {
+        "messages": [{"role": role, "content": role.title()} for role in ("system", "developer", "user", "assistant")]
+    }
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    data = turnmill.prepare(tmp_path / "rows.jsonl", output=tmp_path / "out", model="smollm2", options={"workers": 1})
+    made = export(data, target, tmp_path / "exported")
+    (found,) = lines(tmp_path / "exported" / "train.jsonl")
+    assert found["messages"][0] == {"role": "system", "content": "System\n\nDeveloper"}
+    assert made.lost == {"developer's messages said as the system's": 1}
 
 
 def test_openai_lines_have_weights_and_no_reasoning(exported):

@@ -42,7 +42,7 @@ def test_numbers_run_through_files_and_batches(tmp_path, monkeypatch, counts):
     found = Examples(paths)
     assert len(found) == sum(counts)
     assert [found[n].source_line for n in range(len(found))] == list(range(1, sum(counts) + 1))
-    assert found.lengths() == [2] * sum(counts)
+    assert found.lengths().tolist() == [2] * sum(counts)
 
 
 @pytest.mark.parametrize("number", [-1, 2])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
+import fsspec
 import msgspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from chats import numbered
 from published import Published
@@ -41,8 +45,6 @@ def url(request) -> str:
     if request.param == "s3":
         request.getfixturevalue("s3")
         return "s3://bucket/steps-of-a-team"
-    import fsspec
-
     fsspec.filesystem("memory").store.clear()
     return "memory://steps-of-a-team"
 
@@ -53,8 +55,6 @@ def store(url, tmp_path) -> StepStore:
 
 
 def objects(url: str) -> list[str]:
-    import fsspec
-
     system, path = fsspec.core.url_to_fs(url)
     system.invalidate_cache()
     return sorted(found.partition("steps-of-a-team/")[2] for found in system.find(path))
@@ -62,6 +62,47 @@ def objects(url: str) -> list[str]:
 
 def made(store: StepStore, run_shard=square, shards=range(4), step: Step = STEP) -> Path:
     return build(step, store.folder, list(shards), run_shard, finish=total, engine=Engine(store=store))
+
+
+class ClosedAfter(MemoryFileSystem):
+    """A store that takes so many writes and then no more, as one that is full or may only be read."""
+
+    protocol = "closing"
+    store: ClassVar[dict] = {}
+    pseudo_dirs: ClassVar[list] = [""]
+    writes_left = 0
+    says = OSError(errno.ENOSPC, "No space left on the store")
+
+    def _take(self) -> None:
+        if not type(self).writes_left:
+            raise type(self).says
+        type(self).writes_left -= 1
+
+    def put_file(self, *given, **named):
+        self._take()
+        return super().put_file(*given, **named)
+
+    def pipe_file(self, *given, **named):
+        self._take()
+        return super().pipe_file(*given, **named)
+
+
+@pytest.mark.parametrize("writes", [0, 1, 5, 11])
+@pytest.mark.parametrize(
+    "says", [OSError(errno.ENOSPC, "The bucket is full"), PermissionError("AccessDenied: read only")]
+)
+def test_a_store_that_takes_no_more_is_named_and_what_it_took_counts(says, writes, tmp_path):
+    fsspec.register_implementation("closing", ClosedAfter, clobber=True)
+    ClosedAfter.store.clear()
+    ClosedAfter.says, ClosedAfter.writes_left = says, writes
+    store = StepStore("closing://steps-of-a-team", tmp_path / "first")
+    with pytest.raises(UsageError, match=r"closing://steps-of-a-team/.*(is full|read only)"):
+        made(store)
+    assert not store.has_step(STEP.folder_name)
+    ClosedAfter.writes_left = 1000
+    found = made(elsewhere(store, tmp_path))
+    shutil.rmtree(store.folder, ignore_errors=True)
+    assert verify(found) == verify(made(store, run_shard=never))
 
 
 def elsewhere(store: StepStore, tmp_path: Path) -> StepStore:

@@ -24,8 +24,8 @@ FIELDS = ("weight", "loss", "loss_weight", "train", "trainable")
 def command(prepared: Path, target: str, output: Path, strict: bool, weight_field: str, as_json: bool) -> None:
     """Writes OUT as NAME takes it, with the config or loader that it needs, and a card.
 
-    Targets of tokens (trl, axolotl, levanter, tinker) get exactly what was prepared; those of messages render and mask
-    anew, and what they have no form for is counted. Exit 3 under `--strict` where anything is.
+    Targets of tokens (trl, axolotl, levanter, tinker, megatron) get exactly what was prepared; those of messages render
+    and mask anew, and what they have no form for is counted. Exit 3 under `--strict` where anything is.
     """
     from turnmill.api import open_prepared
     from turnmill.exporters import WeightField

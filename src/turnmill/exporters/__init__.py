@@ -152,6 +152,16 @@ class Exporting:
             out.write_table(pa.Table.from_pylist(held, schema=schema))
         self.rows[name] = count
 
+    def pickled(self, name: str, records: Iterable[dict[str, Json]]) -> None:
+        """Write records as numpy stores an array of objects; all of them are held in memory."""
+        import numpy as np
+
+        found = list(records)
+        array = np.empty(len(found), dtype=object)
+        array[:] = found
+        np.save(self._path(name), array, allow_pickle=True)
+        self.rows[name] = len(found)
+
     def text(self, name: str, content: str) -> None:
         """Write a text."""
         self._path(name).write_text(content, encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import takewhile
 
 from turnmill.conversation import Checked, Json
 from turnmill.dialects.openai import write_openai
@@ -26,6 +27,16 @@ def messages_of(
         message = {key: value for key, value in message.items() if key != "weight"}
         found.append({**message, field: said(is_trained)} if message["role"] == "assistant" else message)
     return found
+
+
+def one_system(messages: list[dict[str, Json]], exporting: Exporting) -> list[dict[str, Json]]:
+    """The messages for a target that knows one system message and no developer: the leading ones, joined."""
+    leading = list(takewhile(lambda message: message["role"] in ("system", "developer"), messages))
+    if not leading:
+        return messages
+    exporting.lose("developer's messages said as the system's", sum(one["role"] == "developer" for one in leading))
+    said = {"role": "system", "content": "\n\n".join(one["content"] for one in leading)}
+    return [said, *messages[len(leading) :]]
 
 
 def without_reasoning(messages: list[dict[str, Json]], exporting: Exporting) -> list[dict[str, Json]]:
@@ -112,11 +123,12 @@ def to_ms_swift(exporting: Exporting) -> Howto:
 
     def record(conversation: Checked, trains: Trains) -> Json:
         exporting.lose("rows whose reasoning does not train", int(not trains.reasoning))
-        messages: list[Json] = []
+        messages: list[dict[str, Json]] = []
         for message, (said, is_trained) in zip(
             messages_of(conversation, trains, "loss", bool), trained_messages(conversation, trains), strict=True
         ):
             messages += swift_messages(message, trains.weights.get(said.recorded, 1) if is_trained else 0)
+        messages = one_system(messages, exporting)
         tools = write_openai(conversation).get("tools")
         return {"messages": messages, **({"tools": json.dumps(tools, ensure_ascii=False)} if tools else {})}
 
@@ -125,7 +137,7 @@ def to_ms_swift(exporting: Exporting) -> Howto:
     return Howto("train.sh", "swift sft --dataset train.jsonl --model MODEL\n")
 
 
-def swift_messages(message: dict[str, Json], weight: float) -> list[Json]:
+def swift_messages(message: dict[str, Json], weight: float) -> list[dict[str, Json]]:
     """A message as ms-swift has it: reasoning in a think block, a call as a message of its own."""
     role, content = message["role"], message.get("content")
     if role != "assistant":
@@ -133,9 +145,39 @@ def swift_messages(message: dict[str, Json], weight: float) -> list[Json]:
     learns: dict[str, Json] = {"loss": weight > 0, **({"loss_scale": weight} if weight not in (0, 1) else {})}
     reasoning = message.get("reasoning_content")
     text = f"<think>\n{reasoning}\n</think>\n\n{content or ''}" if reasoning is not None else content
-    found: list[Json] = [{"role": role, "content": text, **learns}] if text else []
+    found: list[dict[str, Json]] = [{"role": role, "content": text, **learns}] if text else []
     for call in message.get("tool_calls") or []:
         function = call["function"]
         said = {"name": function["name"], "arguments": json.loads(function["arguments"])}
         found.append({"role": "tool_call", "content": json.dumps(said, ensure_ascii=False), **learns})
     return found
+
+
+@exporter("torchtune")
+def to_torchtune(exporting: Exporting) -> Howto:
+    """Torchtune's chat lines: every turn of the assistant trains; rows with tools are left out and counted."""
+
+    def record(conversation: Checked, trains: Trains) -> Json:
+        count_weights(exporting, trains)
+        messages = messages_of(conversation, trains, "weight", int)
+        if any("tool_calls" in message or message["role"] == "tool" for message in messages):
+            raise Rejected("dialect-cannot-say", "calls and results have no form there")
+        unlearned = sum(not message.get("weight", 1) for message in messages)
+        exporting.lose("messages that train there and not here", unlearned)
+        messages = one_system(without_reasoning(messages, exporting), exporting)
+        return {"messages": [{"role": message["role"], "content": message["content"]} for message in messages]}
+
+    for side in exporting.sides:
+        exporting.lines(FILES[side], sayable(exporting.conversations(side), record, exporting.lose))
+    return Howto("dataset.yaml", TORCHTUNE)
+
+
+TORCHTUNE = """dataset:
+  _component_: torchtune.datasets.chat_dataset
+  source: json
+  data_files: train.jsonl
+  conversation_column: messages
+  conversation_style: openai
+  train_on_input: false
+  packed: true
+"""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from turnmill.conversation import Json
 from turnmill.exporters import Exporting, Howto, exporter, labels_and_weights
 from turnmill.files.prepared import Side
+from turnmill.tokens.labels import IGNORE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -123,4 +125,42 @@ for line in open("train.jsonl"):
     tokens, weights = row["tokens"], row["weights"]
     targets = {"target_tokens": tokens[1:], "weights": weights[1:]}
     data.append(tinker.Datum(model_input=tinker.ModelInput.from_ints(tokens[:-1]), loss_fn_inputs=targets))
+"""
+
+
+@exporter("megatron")
+def to_megatron(exporting: Exporting) -> Howto:
+    """Megatron-Bridge's packed rows: `input_ids`, `loss_mask` of the token that each predicts, `seq_start_id`."""
+    for side in exporting.sides:
+        count_fractions(exporting, side)
+        exporting.pickled(f"{side}.npy", _started(exporting, side))
+    held_out = '\n        packed_val_data_path="eval.npy",' if "eval" in exporting.sides else ""
+    return Howto("dataset.py", MEGATRON.format(size=exporting.data.manifest["max_tokens"], held_out=held_out))
+
+
+def _started(exporting: Exporting, side: Side) -> Iterator[dict[str, Json]]:
+    for numbers in exporting.data.plan(side):
+        examples = [exporting.data.examples(side)[number] for number in numbers]
+        sizes = [len(example.input_ids) for example in examples]
+        learns = [
+            label != IGNORE for example in examples for label in [*labels_and_weights(example)[0][1:].tolist(), IGNORE]
+        ]
+        yield {
+            "input_ids": [token for example in examples for token in example.input_ids],
+            "loss_mask": learns,
+            "seq_start_id": [0, *accumulate(sizes)][:-1],
+        }
+
+
+MEGATRON = """from megatron.bridge.data.datasets.packed_sequence import PackedSequenceSpecs
+from megatron.bridge.training.config import FinetuningDatasetConfig
+
+dataset = FinetuningDatasetConfig(
+    dataset_root=".",
+    seq_length={size},
+    packed_sequence_specs=PackedSequenceSpecs(
+        packed_sequence_size={size},
+        packed_train_data_path="train.npy",{held_out}
+    ),
+)
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
@@ -10,8 +11,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from turnmill.sorted_parts import Allocate
+
 UNSIGNED, SIGNED = "<u8", "<i8"
 """Little-endian numbers of 64 bits, whatever the machine."""
+SMALL = 1 << 14
+"""Numbers that are not worth a file."""
 
 
 class ArrayWriter:
@@ -32,6 +37,33 @@ class ArrayWriter:
         self._file.close()
 
 
+class Column:
+    """Numbers that are gathered in a file below a folder, which is gone with them."""
+
+    def __init__(self, folder: Path, kind: Any) -> None:
+        self._file = TemporaryFile(dir=folder)  # noqa: SIM115  # closed on leaving the column
+        self._kind = kind
+
+    def write(self, numbers: NDArray[Any]) -> None:
+        """Add numbers."""
+        self._file.write(numbers.astype(self._kind, copy=False).tobytes())
+
+    def whole(self) -> NDArray[Any]:
+        """All of them; they stay when the column is left."""
+        import numpy as np
+
+        self._file.flush()
+        if not self._file.tell():
+            return np.zeros(0, self._kind)
+        return np.asarray(np.memmap(self._file, dtype=self._kind, mode="r"))
+
+    def __enter__(self) -> Column:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: TracebackType | None) -> None:
+        self._file.close()
+
+
 def open_array(path: Path, kind: Any) -> NDArray[Any]:
     """The numbers of a file; what is looked at is read, and nothing else."""
     import numpy as np
@@ -39,6 +71,20 @@ def open_array(path: Path, kind: Any) -> NDArray[Any]:
     if not path.stat().st_size:
         return np.zeros(0, dtype=kind)
     return np.asarray(np.memmap(path, dtype=kind, mode="r"))
+
+
+def in_files(folder: Path) -> Allocate:
+    """Arrays of zeros that lie in files below a folder, which are gone with the arrays; small ones in memory."""
+    import numpy as np
+
+    def allocate(length: int, kind: Any) -> NDArray[Any]:
+        if length < SMALL:
+            return np.zeros(length, kind)
+        with TemporaryFile(dir=folder) as file:
+            file.truncate(length * np.dtype(kind).itemsize)
+            return np.asarray(np.memmap(file, dtype=kind, mode="r+", shape=(length,)))
+
+    return allocate
 
 
 def array_length(path: Path) -> int:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from turnmill.sorted_parts import Allocate
+
 BATCH_EXAMPLES = 1000
 MAX_OPENED = 256
 """Stored batches that are held open to lay examples out."""
@@ -172,11 +174,20 @@ class Examples:
             if hasattr(file, "madvise") and hasattr(mmap, "MADV_DONTNEED"):
                 file.madvise(mmap.MADV_DONTNEED)
 
-    def lengths(self) -> list[int]:
-        """Tokens of each example."""
+    def lengths(self, allocate: Allocate | None = None) -> NDArray[np.int64]:
+        """(examples,) tokens of each.
+
+        Args:
+            allocate: where they are kept; None: in memory.
+        """
         import pyarrow.compute as pc
 
-        return [n for batch in self._batches for n in pc.list_value_length(batch.column("input_ids")).to_pylist()]
+        from turnmill.sorted_parts import in_memory
+
+        found = (allocate or in_memory)(len(self), "i8")
+        for batch, start in zip(self._batches, self._starts, strict=False):
+            found[start : start + batch.num_rows] = pc.list_value_length(batch.column("input_ids")).to_numpy()
+        return found
 
     def row(self, number: int) -> dict[str, Any]:
         """One example as a dict of the schema's columns; lists are numpy arrays over the mapped file."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,39 +14,32 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from turnmill.tokens.pack import Plan
+
 BATCH_PACKS = 256
 PACKS_PER_FILE = 20_000
 
 
-def write_plan(path: Path, packs: Sequence[Sequence[int]]) -> None:
+def write_plan(path: Path, plan: Plan) -> None:
     """A plan: one row a pack, the numbers of its examples in order."""
     import pyarrow as pa
 
-    table = pa.table({"examples": pa.array(packs, type=pa.list_(pa.int64()))})
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
+    starts = pa.array(plan.starts)
+    kind = pa.ListArray if starts.type == pa.int32() else pa.LargeListArray
+    lists = kind.from_arrays(starts, pa.array(plan.numbers))
+    batch = pa.RecordBatch.from_arrays([lists], ["examples"])
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
+        writer.write_batch(batch)  # as one: it is mapped as one
 
 
-def read_plan(path: Path) -> list[list[int]]:
-    """The packs of a plan."""
+def map_plan(path: Path) -> Plan:
+    """A stored plan, mapped, not read."""
     import pyarrow as pa
 
-    with pa.memory_map(str(path)) as source:
-        packs: list[list[int]] = pa.ipc.open_file(source).read_all().column("examples").to_pylist()
-    return packs
+    from turnmill.tokens.pack import Plan
 
-
-def map_plan(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(packs + 1,) where each pack's numbers begin, and the numbers end to end; mapped, not read."""
-    import numpy as np
-    import pyarrow as pa
-
-    column = pa.ipc.open_file(pa.memory_map(str(path))).read_all().column("examples")
-    chunks = [chunk for chunk in column.chunks if len(chunk)]
-    if not chunks:
-        return np.zeros(1, np.int64), np.empty(0, np.int64)
-    (chunk,) = chunks  # a plan is written as one batch
-    return chunk.offsets.to_numpy().astype(np.int64), chunk.values.to_numpy()
+    lists = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0).column("examples")
+    return Plan(lists.offsets.to_numpy(), lists.values.to_numpy())
 
 
 def packed_schema(*, weighted: bool) -> pa.Schema:
@@ -72,7 +64,7 @@ def is_weighted(examples: Examples) -> bool:
     return False
 
 
-def write_packed(folder: Path, examples: Examples, packs: Sequence[Sequence[int]]) -> None:
+def write_packed(folder: Path, examples: Examples, plan: Plan) -> None:
     """`part-00000.parquet` and on: the packs' ids, labels and lengths, laid end to end.
 
     The first label of every document is ignored: nothing before it in its own document predicts it.
@@ -81,26 +73,26 @@ def write_packed(folder: Path, examples: Examples, packs: Sequence[Sequence[int]
     import pyarrow.parquet as pq
 
     schema = packed_schema(weighted=is_weighted(examples))
-    for number, start in enumerate(range(0, max(1, len(packs)), PACKS_PER_FILE)):
-        part = packs[start : start + PACKS_PER_FILE]
+    for number, start in enumerate(range(0, max(1, plan.packs), PACKS_PER_FILE)):
+        part = plan.part(start, start + PACKS_PER_FILE)
         with pq.ParquetWriter(folder / f"part-{number:05d}.parquet", schema, compression="zstd") as writer:
             for rows in _batches(examples, part):
                 writer.write_table(pa.Table.from_arrays([rows[name] for name in schema.names], schema=schema))
 
 
-def _batches(examples: Examples, packs: Sequence[Sequence[int]]) -> Iterator[dict[str, pa.Array]]:
+def _batches(examples: Examples, plan: Plan) -> Iterator[dict[str, pa.Array]]:
     """The columns of some packs at a time."""
-    for start in range(0, len(packs), BATCH_PACKS):
-        yield _columns(examples, packs[start : start + BATCH_PACKS])
+    for start in range(0, plan.packs, BATCH_PACKS):
+        yield _columns(examples, plan.part(start, start + BATCH_PACKS))
         examples.release()
 
 
-def _columns(examples: Examples, packs: Sequence[Sequence[int]]) -> dict[str, pa.Array]:
+def _columns(examples: Examples, plan: Plan) -> dict[str, pa.Array]:
     import numpy as np
     import pyarrow as pa
 
-    laid = examples.laid_out(chain.from_iterable(packs))
-    documents = np.cumsum([0, *map(len, packs)], dtype=np.int32)
+    laid = examples.laid_out(plan.numbers.tolist())
+    documents = plan.starts.astype(np.int32)
     tokens = np.append(0, np.cumsum(laid.lengths))[documents].astype(np.int32)
     ids, weights = laid.input_ids, trained_weights(laid)
     flat = {"input_ids": ids, "labels": np.where(weights > 0, ids, np.int32(IGNORE)), "loss_weights": weights}

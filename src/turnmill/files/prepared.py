@@ -15,7 +15,7 @@ from turnmill.errors import StaleError, UsageError, shell_word
 from turnmill.files.canonical import readmit
 from turnmill.files.examples import Examples
 from turnmill.files.inventory import verify
-from turnmill.files.packed import map_plan, read_plan
+from turnmill.files.packed import map_plan
 from turnmill.files.quarantine import Left, iterate
 from turnmill.files.selection import SELECTION, train_ranks
 from turnmill.files.tables import batches
@@ -23,11 +23,10 @@ from turnmill.mix import stored as stored_share
 from turnmill.rendered import Example
 
 if TYPE_CHECKING:
-    import numpy as np
     from datasets import Dataset
-    from numpy.typing import NDArray
 
     from turnmill.tokens.epochs import Epochs
+    from turnmill.tokens.pack import Plan
 
 Side = Literal["train", "eval", "control"]
 """`control`: a random choice of the same size beside a selection."""
@@ -101,16 +100,17 @@ class PreparedData:
 
     def plan(self, side: Side = "train", epoch: int = 0) -> list[list[int]]:
         """The packs of an epoch as example numbers, stored or made now; none where the side is empty."""
+        return self.packs_of(side, epoch).lists()
+
+    def packs_of(self, side: Side, epoch: int) -> Plan:
+        """The same as arrays: mapped where they are stored, made now where they are not."""
+        from turnmill.tokens.pack import plan_of
+
         files = self._files(side, "plans")
         stored = [path for path in files if path.stem == f"epoch-{epoch:04d}"]
         if stored:
-            return read_plan(stored[0])
-        return self.epochs(side).packs(epoch) if files else []
-
-    def stored_plan(self, side: Side, epoch: int) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-        """A stored epoch as `map_plan` gives it, None where only `plan` can make it."""
-        name = f"{side}/plans/epoch-{epoch:04d}.arrow"
-        return map_plan(self.folder / name) if any(entry["path"] == name for entry in self.manifest["files"]) else None
+            return map_plan(stored[0])
+        return self.epochs(side).plan(epoch) if files else plan_of([])
 
     @property
     def epochs_recipe(self) -> dict[str, Any]:
@@ -127,14 +127,12 @@ class PreparedData:
 
     def epochs(self, side: Side = "train") -> Epochs:
         """What every epoch of a side is made of."""
-        import numpy as np
-
         from turnmill.tokens.epochs import Epochs
 
         said = self.epochs_recipe
         mixed = said["mix"].get(side)
         return Epochs(
-            lengths=np.array(self.examples(side).lengths(), dtype=np.int64),
+            lengths=self.examples(side).lengths(),
             max_tokens=self.manifest["max_tokens"],
             pack=msgspec.convert(said["pack"], options.Pack),
             seed=said["seed"],

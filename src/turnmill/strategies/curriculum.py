@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from turnmill.strategies import Pool, Rows, strategy
-from turnmill.strategies.random import random
+from turnmill.pool import Key, Pool
+from turnmill.strategies import strategy
 
 
 @strategy("curriculum")
-def curriculum(pool: Pool, budget: int, draw: np.random.Generator) -> Rows:
-    """What `random` draws, by rising perplexity."""
-    chosen = np.sort(random(pool, budget, draw))
-    return chosen[np.argsort(pool.perplexity[chosen], kind="stable")]
+def curriculum(pool: Pool, budget: int, draw: Key) -> None:
+    """What `random` draws; the selection puts it in order."""
+    pool.take(draw, budget)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from turnmill.strategies import Pool, Rows, prefix, strategy
+from turnmill.pool import Key, Pool
+from turnmill.strategies import strategy
 
 
 @strategy("flow")
-def flow(pool: Pool, budget: int, draw: np.random.Generator) -> Rows:
+def flow(pool: Pool, budget: int, draw: Key) -> None:
     """By falling `exp(-nll / median nll)`, which is by rising mean NLL; equals in the order of the pool."""
-    return prefix(np.argsort(pool.mean_nll, kind="stable"), pool, budget)
+    pool.take(lambda rows: rows.mean_nll, budget)

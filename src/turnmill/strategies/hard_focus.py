@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from turnmill.strategies import Pool, Rows, prefix, strategy
+from turnmill.pool import Key, Pool
+from turnmill.strategies import strategy
 
 
 @strategy("hard-focus")
-def hard_focus(pool: Pool, budget: int, draw: np.random.Generator) -> Rows:
+def hard_focus(pool: Pool, budget: int, draw: Key) -> None:
     """By falling perplexity; equals in the order of the pool."""
-    return prefix(np.argsort(-pool.perplexity, kind="stable"), pool, budget)
+    pool.take(lambda rows: -rows.perplexity, budget)

@@ -5,20 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-import numpy as np
-
-from turnmill.strategies import (
-    FAMILIAR,
-    TYPICAL,
-    UNFAMILIAR,
-    Pool,
-    Rows,
-    backfilled,
-    in_bucket,
-    prefix,
-    shuffled,
-    strategy,
-)  # fmt: skip
+from turnmill.pool import FAMILIAR, TYPICAL, UNFAMILIAR, Key, Pool
+from turnmill.strategies import backfill, strategy
 
 SHARES = (
     (2_000, ("0.35", "0.50", "0.15")),
@@ -41,18 +29,12 @@ def amounts(budget: int, rows: float) -> tuple[int, int, int, int]:
 
 
 @strategy("optimal")
-def optimal(pool: Pool, budget: int, draw: np.random.Generator) -> Rows:
+def optimal(pool: Pool, budget: int, draw: Key) -> None:
     """Drawn from each bucket by the shares, and of the unfamiliar bucket's end the highest perplexities."""
     if not pool.rows:
-        return np.empty(0, np.int64)
-    familiar, typical, unfamiliar, most = amounts(budget, budget / pool.cost.mean())
-    hardest = in_bucket(pool, UNFAMILIAR)
-    hardest = hardest[np.argsort(-pool.perplexity[hardest], kind="stable")]
-    top = prefix(hardest, pool, most)
-    parts = [
-        prefix(shuffled(in_bucket(pool, FAMILIAR), draw), pool, familiar),
-        prefix(shuffled(in_bucket(pool, TYPICAL), draw), pool, typical),
-        prefix(shuffled(hardest[len(top) :], draw), pool, unfamiliar),
-        top,
-    ]
-    return backfilled(parts, pool, budget, draw)
+        return
+    familiar, typical, unfamiliar, most = amounts(budget, budget * pool.rows / pool.cost)
+    pool.take(lambda rows: -rows.perplexity, most, UNFAMILIAR)
+    for bucket, share in ((FAMILIAR, familiar), (TYPICAL, typical), (UNFAMILIAR, unfamiliar)):
+        pool.take(draw, share, bucket)
+    backfill(pool, budget, draw)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from turnmill.strategies import Pool, Rows, prefix, shuffled, strategy
+from turnmill.pool import Key, Pool
+from turnmill.strategies import strategy
 
 
 @strategy("random")
-def random(pool: Pool, budget: int, draw: np.random.Generator) -> Rows:
+def random(pool: Pool, budget: int, draw: Key) -> None:
     """A drawn order, as far as the budget goes."""
-    return prefix(shuffled(np.arange(pool.rows, dtype=np.int64), draw), pool, budget)
+    pool.take(draw, budget)

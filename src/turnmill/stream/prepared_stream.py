@@ -9,8 +9,9 @@ from typing import Any
 from turnmill.errors import UsageError
 from turnmill.files.prepared import PreparedData, Side
 from turnmill.stream.epoch_stream import EpochStream
-from turnmill.stream.items import Item, Items, examples_of, item_of, packs_of
+from turnmill.stream.items import Item, examples_of, item_of
 from turnmill.stream.steps import Steps
+from turnmill.tokens.pack import Plan
 
 
 class PreparedStream(EpochStream):
@@ -54,7 +55,7 @@ class PreparedStream(EpochStream):
             raise UsageError(f"{self.prepared.folder} holds no rows of {side!r}", next_step="turnmill prepare --help")
         self._side = side
         self._packed = bool(self.prepared.epochs_recipe["pack"]["on"]) if packed is None else packed
-        self._items: tuple[int, Items] | None = None
+        self._items: tuple[int, Plan] | None = None
 
     def __len__(self) -> int:
         """Batches of the epoch, the same on all ranks."""
@@ -76,14 +77,14 @@ class PreparedStream(EpochStream):
         }  # fmt: skip
 
     def _steps(self) -> Steps:
-        return Steps(self._epoch_items().total, self._batch_size, self._ranks)
+        return Steps(self._epoch_items().packs, self._batch_size, self._ranks)
 
-    def _epoch_items(self) -> Items:
+    def _epoch_items(self) -> Plan:
         if self._items is None or self._items[0] != self.epoch:
             self._items = (self.epoch, self._made())
         return self._items[1]
 
-    def _made(self) -> Items:
+    def _made(self) -> Plan:
         if self._packed:
-            return packs_of(self.prepared, self._side, self.epoch)
+            return self.prepared.packs_of(self._side, self.epoch)
         return examples_of(self.prepared, self._side, self.epoch, self._batch_size * self._ranks)

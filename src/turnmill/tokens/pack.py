@@ -3,31 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from turnmill.options import Pack
+Numbers = NDArray[np.int64]
+MOST_INT32 = np.iinfo(np.int32).max
 
 
-def plan(lengths: Sequence[int], capacity: int, options: Pack, seed: int, epoch: int = 0) -> list[list[int]]:
-    """The packs of one epoch: lists of example numbers, every example exactly once.
+class Plan(NamedTuple):
+    """Packs: lists of example numbers, end to end."""
+
+    starts: NDArray[np.int32] | Numbers
+    """(packs + 1,) where each pack's numbers begin, and the end; as `starts_kind` says."""
+    numbers: Numbers
+
+    @property
+    def packs(self) -> int:
+        """How many there are."""
+        return len(self.starts) - 1
+
+    def part(self, first: int, end: int) -> Plan:
+        """Some neighbouring packs."""
+        starts = self.starts[first : end + 1]
+        return Plan(starts - starts[0], self.numbers[starts[0] : starts[-1]])
+
+    def of(self, pack: int) -> list[int]:
+        """Example numbers of a pack."""
+        found: list[int] = self.numbers[self.starts[pack] : self.starts[pack + 1]].tolist()
+        return found
+
+    def lists(self) -> list[list[int]]:
+        """The packs as lists."""
+        starts, numbers = self.starts.tolist(), self.numbers.tolist()
+        return [numbers[start:end] for start, end in pairwise(starts)]
+
+
+def starts_kind(numbers: int) -> type[np.int32 | np.int64]:
+    """What so many numbers are counted in: what Arrow's lists, or its large lists, are."""
+    return np.int64 if numbers > MOST_INT32 else np.int32
+
+
+def plan_of(packs: Sequence[Sequence[int]]) -> Plan:
+    """Packs end to end."""
+    numbers = np.fromiter(chain.from_iterable(packs), np.int64)
+    starts = np.cumsum([0, *(len(pack) for pack in packs)])
+    return Plan(starts if len(numbers) > MOST_INT32 else starts.astype(np.int32), numbers)
+
+
+def packed(lengths: Sequence[int], capacity: int, *, in_order: bool) -> Plan:
+    """Every example of a list in one pack, by its place there.
 
     Args:
         lengths: (examples,) tokens; none over `capacity`.
         capacity: tokens a pack holds.
-        options: the `pack` section; without `on` every example is a pack of its own.
-        seed: of the order of packs, with `epoch`.
-        epoch: 0-based.
+        in_order: whether the examples stay in their order.
     """
-    is_kept = options.order == "kept"
-    if not options.on:
-        packs = [[number] for number in range(len(lengths))]
-    else:
-        packs = next_fit(lengths, capacity) if is_kept else best_fit_decreasing(lengths, capacity)
-    if is_kept:
-        return packs
-    order = np.random.default_rng([seed, epoch]).permutation(len(packs))
-    return [packs[number] for number in order.tolist()]
+    return plan_of(next_fit(lengths, capacity) if in_order else best_fit_decreasing(lengths, capacity))
 
 
 def best_fit_decreasing(lengths: Sequence[int], capacity: int) -> list[list[int]]:

@@ -106,7 +106,7 @@ def _facts(prepared: PreparedData, examples: Examples, side: Side) -> dict[str, 
         "trained_tokens": int(trained.sum()),
         "sources": dict(sources.most_common()),
         "trained_by_kind": {kind: int(count) for kind, count in zip(KINDS, trained, strict=True) if count},
-        "lengths": percentiles(examples.lengths()),
+        "lengths": percentiles(examples.lengths().tolist()),
         "perplexity": distribution(_perplexities(prepared, side)),
     }
 

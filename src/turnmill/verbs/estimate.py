@@ -17,7 +17,7 @@ from turnmill.files.prepared import PreparedData
 from turnmill.mix import Share, Size, shares
 from turnmill.options import Pack
 from turnmill.sampling import Estimate, Stratum, allocated, borders, spread, strata, together
-from turnmill.tokens.pack import plan
+from turnmill.tokens.epochs import Epochs
 from turnmill.verbs.check import RecordCheck
 from turnmill.verbs.filter import settled, verdict
 from turnmill.verbs.population import Population, population
@@ -110,7 +110,7 @@ def of_folder(folder: Path, steps_of: int) -> dict[str, Json]:
     """The same answer for a prepared folder, exactly."""
     prepared = PreparedData(folder, whole=False)
     found = prepared.report
-    packs = len(prepared.plan())
+    packs = prepared.packs_of("train", 0).packs
     sizes = {name: found[name] for name in ("examples", "tokens", "trained_tokens")}
     totals = {name: value if isinstance(value, int) else value["total"] for name, value in sizes.items()}
     return {
@@ -336,5 +336,5 @@ def _fill(samples: Sequence[Sample], passes: Sequence[float], run: Plan) -> floa
         return 0.0
     random = np.random.default_rng(run.config.seed)
     drawn = random.choice(joined, PACKED_EXAMPLES, p=chances / chances.sum())
-    packs = plan(drawn.tolist(), run.max_tokens, Pack(run.config.pack.on, run.config.pack.order), 0)
-    return float(drawn.sum() / (len(packs) * run.max_tokens))
+    plan = Epochs(drawn, run.max_tokens, Pack(run.config.pack.on, run.config.pack.order), 0).plan(0)
+    return float(drawn.sum() / (plan.packs * run.max_tokens))

@@ -11,19 +11,22 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from turnmill.files.arrays import in_files
 from turnmill.files.examples import Examples, token_counts
-from turnmill.files.packed import is_weighted, write_packed, write_plan
+from turnmill.files.packed import is_weighted, map_plan, write_packed, write_plan
 from turnmill.files.selection import train_ranks
 from turnmill.mix import Share, Size, shares
 from turnmill.options import Mix, Pack
+from turnmill.sorted_parts import Allocate, parts_of
 from turnmill.steps.shards import ShardResult
 from turnmill.steps.step import Step
 from turnmill.tokens.epochs import Epochs
+from turnmill.tokens.pack import Plan
 from turnmill.verbs.select_rows import CONTROL
 
 Weights = Sequence[tuple[str, float | None]]
 
-VERSION = 1
+VERSION = 2
 PLAN = "plans/epoch-{:04d}.arrow"
 MIXED_SIDES = ("train", CONTROL)
 """Whose epochs follow the weights of the sources; what is held out is seen once."""
@@ -55,19 +58,15 @@ def step_of(examples: Sequence[Step], options: Pack, max_tokens: int, seed: int,
 def run_shard(task: PackTask, folder: Path) -> ShardResult:
     """Write one side's plans, and the packed rows of its first epoch."""
     examples = Examples([Path(path) for path in task.examples])
-    epochs = _epochs(task, examples)
+    epochs = _epochs(task, examples, in_files(folder))
     (folder / "plans").mkdir()
-    packs: list[list[int]] = []
-    for epoch in reversed(range(task.mix.epochs if task.side in MIXED_SIDES else 1)):
-        packs = epochs.packs(epoch)
-        write_plan(folder / PLAN.format(epoch), packs)
+    for epoch in range(task.mix.epochs if task.side in MIXED_SIDES else 1):
+        write_plan(folder / PLAN.format(epoch), epochs.plan(epoch))
+    first = map_plan(folder / PLAN.format(0))
     if task.pack.materialise:
         (folder / "packed").mkdir()
-        write_packed(folder / "packed", examples, packs)
-    counters = {
-        f"{task.side}/packs": len(packs),
-        f"{task.side}/packed-tokens": int(sum(epochs.lengths[pack].sum() for pack in packs)),
-    }
+        write_packed(folder / "packed", examples, first)
+    counters = {f"{task.side}/packs": first.packs, f"{task.side}/packed-tokens": _tokens(epochs, first)}
     extra: dict[str, Any] = {
         "weighted": is_weighted(examples),
         "lengths": _by_source(examples),
@@ -76,10 +75,14 @@ def run_shard(task: PackTask, folder: Path) -> ShardResult:
     return ShardResult(counters, extra)
 
 
-def _epochs(task: PackTask, examples: Examples) -> Epochs:
-    lengths = np.array(examples.lengths(), dtype=np.int64)
-    order = None if task.order is None else train_ranks(Path(task.order))
-    return Epochs(lengths, task.max_tokens, task.pack, task.seed, _mixed(task, examples), order)
+def _tokens(epochs: Epochs, plan: Plan) -> int:
+    return sum(int(epochs.lengths[plan.numbers[part]].sum()) for part in parts_of(len(plan.numbers)))
+
+
+def _epochs(task: PackTask, examples: Examples, allocate: Allocate) -> Epochs:
+    ranks = None if task.order is None else train_ranks(Path(task.order), allocate)
+    lengths = examples.lengths(allocate)
+    return Epochs(lengths, task.max_tokens, task.pack, task.seed, _mixed(task, examples), ranks, allocate)
 
 
 def _mixed(task: PackTask, examples: Examples) -> list[Share] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 
 from turnmill.conversation import Json
 from turnmill.errors import HealthError, UsageError, quote, shell_word
+from turnmill.files.arrays import Column, in_files
 from turnmill.files.examples import mapped, token_counts
 from turnmill.files.selection import SELECTION
-from turnmill.files.tables import write_columns
+from turnmill.files.tables import GROUP_OF_COLUMNS, RegroupedWriter
 from turnmill.options import Select
 from turnmill.report.selection import pool_facts
 from turnmill.selection import (
@@ -23,6 +25,7 @@ from turnmill.selection import (
     CODES,
     NOT_SELECTED,
     Groups,
+    Room,
     Scored,
     Selected,
     needs_scores,
@@ -42,13 +45,20 @@ if TYPE_CHECKING:
 
     from turnmill.config import Config
 
-VERSION = 1
+VERSION = 2
 MANY_OUTLIERS = 0.2
 """Share of the pool."""
 UNKNOWN = -1
 """Familiarity of a row that was not in the scored pool."""
 NO_GROUP = "<none>"
 """Group of the rows whose column is empty."""
+
+COLUMNS = {
+    "trained_tokens": np.int64, "tokens": np.int64, "sum_nll": np.float64, "full_nll": np.float64,
+    "full_tokens": np.int64, "predicted": np.int64,
+    "shard": np.int32, "number": np.int64, "examples": np.int32, "group": np.int32,
+}  # fmt: skip
+"""What is known of a row, and as which numbers."""
 
 
 class Shard(NamedTuple):
@@ -126,18 +136,22 @@ class Rows(NamedTuple):
 
 def run_shard(task: SelectTask, folder: Path) -> ShardResult:
     """Write of every row of both sides whether it stays, why not, its rank, and its scores."""
-    train = _rows(task, "train")
-    held_out = _rows(task, "eval")
-    chosen = select(train.scored, task.select, task.seed, train.groups)
+    room = Room(in_files(folder))
+    train, held_out = _rows(task, "train", folder), _rows(task, "eval", folder)
+    chosen = select(train.scored, task.select, task.seed, train.groups, room)
     is_scored = task.shards[0].scores is not None
-    eval_codes = outliers(held_out.scored, task.select) if is_scored else np.zeros(held_out.scored.rows, np.int8)
-    sides = zip(_values(train, chosen, is_scored=is_scored), _eval_values(held_out, eval_codes), strict=True)
-    columns = {
-        field.name: np.concatenate([ours, theirs]) for field, (ours, theirs) in zip(_schema(), sides, strict=True)
+    writer = RegroupedWriter(folder / SELECTION, _schema(), GROUP_OF_COLUMNS)
+    for part in room.parts(train.scored.rows):
+        writer.write(_batch("train", train, part, _decided(chosen, part, is_scored=is_scored)))
+    for part in room.parts(held_out.scored.rows):
+        writer.write(_batch("eval", held_out, part, _bounded(held_out.scored.part(part), task, is_scored=is_scored)))
+    writer.close()
+    facts = pool_facts(train.scored, chosen, train.groups, is_scored=is_scored, room=room)
+    counts = {
+        "select/pool": train.scored.rows,
+        "select/kept": facts["selected"]["rows"],
+        "select/control": facts["control"]["rows"] if "control" in facts else 0,
     }
-    write_columns(folder / SELECTION, columns, _schema())
-    facts = pool_facts(train.scored, chosen, train.groups, is_scored=is_scored)
-    counts = {"select/pool": train.scored.rows, "select/kept": len(chosen.order), "select/control": len(chosen.control)}
     return ShardResult(counts, {"facts": facts, "short": chosen.short})
 
 
@@ -163,44 +177,58 @@ def _schema() -> pa.Schema:
     return pa.schema([pa.field(name, kind, nullable=False) for name, kind in fields.items()])
 
 
-def _values(rows: Rows, chosen: Selected, *, is_scored: bool) -> list[Any]:
-    count = rows.scored.rows
-    rank = np.full(count, -1, np.int64)
-    rank[chosen.order] = np.arange(len(chosen.order))
-    in_control = np.zeros(count, bool)
-    in_control[chosen.control] = True
-    familiarity = chosen.familiarity if is_scored else np.full(count, UNKNOWN, np.int8)
-    decided = [chosen.codes, rank, in_control, familiarity, chosen.flow_weight]
-    return [np.full(count, "train", dtype=object), *_places(rows), *decided, *_scores(rows.scored)]
+def _batch(side: Side, rows: Rows, part: slice, decided: Mapping[str, NDArray[Any]]) -> pa.RecordBatch:
+    """Some neighbouring rows of a side with what was decided of them."""
+    import pyarrow as pa
+
+    scored = rows.scored.part(part)
+    columns = {
+        "side": np.full(scored.rows, side, dtype=object),
+        **{name: getattr(rows, name)[part] for name in ("shard", "number", "examples")},
+        **decided,
+        **{name: getattr(scored, name) for name in ("tokens", "trained_tokens", "sum_nll", "mean_nll")},
+        "perplexity": perplexity(scored.mean_nll),
+    }
+    arrays = [pa.array(columns[field.name], type=field.type) for field in _schema()]
+    return pa.RecordBatch.from_arrays(arrays, schema=_schema())
 
 
-def _eval_values(rows: Rows, codes: NDArray[np.int8]) -> list[Any]:
-    count = rows.scored.rows
-    decided = [codes, np.arange(count), np.zeros(count, bool), np.full(count, UNKNOWN, np.int8), np.zeros(count)]
-    return [np.full(count, "eval", dtype=object), *_places(rows), *decided, *_scores(rows.scored)]
+def _decided(chosen: Selected, part: slice, *, is_scored: bool) -> dict[str, NDArray[Any]]:
+    familiarity = chosen.familiarity[part]
+    return {
+        "code": chosen.codes[part],
+        "rank": chosen.rank[part],
+        "in_control": chosen.in_control[part],
+        "familiarity": familiarity if is_scored else np.full_like(familiarity, UNKNOWN),
+        "flow_weight": chosen.flow_weight[part],
+    }
 
 
-def _places(rows: Rows) -> list[Any]:
-    return [rows.shard, rows.number, rows.examples]
+def _bounded(scored: Scored, task: SelectTask, *, is_scored: bool) -> dict[str, NDArray[Any]]:
+    """What is decided of held-out rows: they only have to lie within the bounds."""
+    return {
+        "code": outliers(scored, task.select) if is_scored else np.zeros(scored.rows, np.int8),
+        "rank": np.full(scored.rows, -1, np.int64),
+        "in_control": np.zeros(scored.rows, np.bool_),
+        "familiarity": np.full(scored.rows, UNKNOWN, np.int8),
+        "flow_weight": np.zeros(scored.rows),
+    }
 
 
-def _scores(scored: Scored) -> list[Any]:
-    return [scored.tokens, scored.trained_tokens, scored.sum_nll, scored.mean_nll, perplexity(scored.mean_nll)]
-
-
-def _rows(task: SelectTask, side: Side) -> Rows:
-    """A side's rows of all shards: its examples' values summed by row."""
-    parts = [_shard_rows(shard, number, side, task.select.group_field) for number, shard in enumerate(task.shards)]
-    scored = Scored(*(np.concatenate([getattr(part.scored, name) for part in parts]) for name in Scored._fields))
-    merged = [np.concatenate([getattr(part, name) for part in parts]) for name in ("shard", "number", "examples")]
-    return Rows(scored, merged[0], merged[1], merged[2], _joined([part.groups for part in parts]))
-
-
-def _joined(parts: Sequence[Groups]) -> Groups:
-    names = list(dict.fromkeys(name for part in parts for name in part.names))
-    number = {name: place for place, name in enumerate(names)}
-    of = [np.array([number[name] for name in part.names], np.int32)[part.of] for part in parts]
-    return Groups(names, np.concatenate(of) if of else np.empty(0, np.int32))
+def _rows(task: SelectTask, side: Side, folder: Path) -> Rows:
+    """A side's rows of all shards, in files that are gone with them: its examples' values summed by row."""
+    numbers: dict[str, int] = {}
+    with ExitStack() as stack:
+        columns = {name: stack.enter_context(Column(folder, kind)) for name, kind in COLUMNS.items()}
+        for number, shard in enumerate(task.shards):
+            found = _shard_rows(shard, number, side, task.select.group_field)
+            of = np.array([numbers.setdefault(name, len(numbers)) for name in found.groups.names], np.int32)
+            values = {**found.scored._asdict(), **found._asdict(), "group": of[found.groups.of]}
+            for name, column in columns.items():
+                column.write(values[name])
+        whole = {name: column.whole() for name, column in columns.items()}
+    scored = Scored(**{name: whole[name] for name in Scored._fields})
+    return Rows(scored, whole["shard"], whole["number"], whole["examples"], Groups(list(numbers), whole["group"]))
 
 
 def _shard_rows(shard: Shard, number: int, side: Side, group_field: str | None) -> Rows:

@@ -254,6 +254,7 @@ def test_python_gives_what_the_command_line_gives(folder, evaluate, tmp_path):
 
 def test_in_training_raw_rows_are_made_as_the_data_were(folder, turnmill, tmp_path):
     from turnmill.config import load
+    from turnmill.options import Model
     from turnmill.verbs.eval_sets import asked_in_training, eval_sets
 
     template = tmp_path / "own.jinja"
@@ -265,6 +266,9 @@ def test_in_training_raw_rows_are_made_as_the_data_were(folder, turnmill, tmp_pa
     prepared = open_prepared(tmp_path / "out")
     (found,) = eval_sets(asked_in_training(config, origins, prepared, str(folder / "model"))).sets
     assert sorted(found.items.lengths()) == sorted(prepared.examples().lengths())
+    asked = asked_in_training(config, origins, prepared, str(folder / "model"))
+    (again,) = eval_sets(asked._replace(model=Model(str(folder / "model"), "chatml"))).sets
+    assert sorted(again.items.lengths()) == sorted(found.items.lengths())
     template.unlink()
     with pytest.raises(StaleError, match=r"a template .* that is not found any more"):
         asked_in_training(config, origins, prepared, str(folder / "model"))

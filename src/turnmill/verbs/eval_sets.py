@@ -64,7 +64,7 @@ class Asked(NamedTuple):
     model: Model
     """Whose tokenizer and template rows are made for."""
     loaded: LoadedModel
-    """The same, opened."""
+    """The same, opened; where its template is another, that of `like` is looked for when raw rows need it."""
     like: PreparedData | None = None
     """The prepared folder whose recipe raw rows follow; None: the config's."""
 
@@ -253,6 +253,8 @@ def _stored(one: Wanted, which: Named, asked: Asked, found: EvalSets) -> list[Ev
 
 def _raw(one: Wanted, asked: Asked, found: EvalSets) -> list[EvalSet]:
     """The examples of raw rows."""
+    if asked.like is not None and open_model(asked.model).template != asked.loaded.template:
+        asked = asked_in_training(asked.config, asked.origins, asked.like, str(asked.model.name_or_path))
     source, draw = _source(one.source), _draw(one.source, asked.config)
     recipe = recipe_for(one.source, asked if one.follows_data else _plain(asked))
     made = made_rows(source, asked.config, recipe, draw)

@@ -4,6 +4,8 @@ import hashlib
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from turnmill.errors import UsageError
@@ -131,3 +133,12 @@ def test_columns_and_roles_of_the_manifest_are_used(write):
 def test_a_preview_is_bounded(write, count):
     with pytest.raises(UsageError, match="expected 1 to 1000"):
         first_lines(write("rows.jsonl", ROW).parent, RULE, count)
+
+
+def test_a_parquet_file_with_a_damaged_name_is_a_problem(tmp_path):
+    pq.write_table(pa.table({"messages": ["a"]}), tmp_path / "rows.parquet")
+    content = (tmp_path / "rows.parquet").read_bytes()
+    (tmp_path / "rows.parquet").write_bytes(content.replace(b"messages", b"\x8fessages"))
+    manifest = Manifest("chats", "rows.parquet", format="parquet", dialect="auto")
+    with pytest.raises(UsageError, match=r"cannot read 'rows\.parquet' as Parquet"):
+        examine(tmp_path, manifest)

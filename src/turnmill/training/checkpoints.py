@@ -85,9 +85,7 @@ class Checkpoints:
             raise StaleError(what, next_step=f"mv {shell_word(self.folder)} {shell_word(f'{self.folder}.old')}")
         best = state.get("best")
         if best and not (self.of_step(best[0]) / STATE).is_file():
-            what = (
-                f"{checkpoint}: its best weights are those of step {best[0]}, and {self.of_step(best[0])} is not there"
-            )
+            what = f"{checkpoint}: its best weights are of step {best[0]}, and {self.of_step(best[0])} is not there"
             raise UsageError(what, next_step=f"ls {shell_word(checkpoint.parent)}")
         return dict(state)
 

@@ -155,7 +155,7 @@ class FedSteps(transformers.Trainer):
         return str(self.run.watch.checkpoints.draft)
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        _require_numbers(model, self.state.global_step)
+        require_numbers(model, self.state.global_step)
         with _written(self.run.watch.checkpoints):
             transformers.Trainer._save_checkpoint(self, model, trial)  # TRL's would write a card, too
         self.accelerator.wait_for_everyone()
@@ -188,7 +188,7 @@ class _Told(transformers.TrainerCallback):
             self._watch.logged({name: float(logs[name]) for name in names if name in logs})
 
 
-def _require_numbers(model: Any, step: int) -> None:
+def require_numbers(model: Any, step: int) -> None:
     """Refuse to keep weights that a last step broke: its own loss does not show it.
 
     Raises:

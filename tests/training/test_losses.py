@@ -55,7 +55,7 @@ def test_weights_that_are_not_counted_would_show(truth, tiny, out):
 
     examples = examples_of_step(out, 0, 3)
     model = transformers.AutoModelForCausalLM.from_pretrained(tiny)
-    assert abs(loss_alone(model, examples, weighted=False) - truth) > 1e-3
+    assert abs(loss_alone(model, examples, weighted=False) - truth) > 2e-4  # a hundred times what is allowed above
 
 
 @pytest.mark.filterwarnings("ignore:.*deprecated:FutureWarning")

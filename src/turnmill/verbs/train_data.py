@@ -177,7 +177,8 @@ def bounds_of(examples: Examples) -> tuple[int, int]:
     import pyarrow.compute as pc
 
     found = (pc.max(batch.column("input_ids").flatten()).as_py() for batch in examples.batches())
-    return max((token for token in found if token is not None), default=-1), max(examples.lengths(), default=0)
+    greatest = max((token for token in found if token is not None), default=-1)
+    return greatest, max(map(int, examples.lengths()), default=0)
 
 
 def facts_of(data: PreparedData) -> dict[str, Json]:

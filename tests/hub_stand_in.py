@@ -1,4 +1,7 @@
-"""A server that answers what `hf://` asks of a dataset hub: one repository, in memory, with commits and a branch."""
+"""A server that answers what `hf://` asks of a dataset hub, and what pushing and pulling do.
+
+One repository lies there from the start, in memory, with commits and a branch; others are made over the wire.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
+
+from hub_writes import Made, Writes
 
 REPOSITORY = "org/name"
 TOKEN = "hf_a-token-that-opens-the-door"
@@ -29,6 +34,12 @@ class Hub:
         self.sends: int | None = None
         """Bytes of files that it still sends before it refuses; None: all."""
         self.url = ""
+        self.token = TOKEN
+        self.made: dict[str, Made] = {}
+        self.objects: dict[str, bytes] = {}
+        self.uploads: list[str] = []
+        self.takes: int | None = None
+        """Uploads that it still takes before it refuses; None: all."""
 
     def commit(self, files: dict[str, bytes], branch: str = "main") -> str:
         """Add a commit, which the branch then stands at; gives its hash."""
@@ -64,7 +75,7 @@ def listing(files: dict[str, bytes], below: str, recursive: bool) -> list[dict[s
     return [each for each in found if recursive or "/" not in each["path"].removeprefix(prefix)]
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Writes, BaseHTTPRequestHandler):
     """The four routes: revision, tree, paths-info, resolve."""
 
     hub: Hub
@@ -81,7 +92,10 @@ class Handler(BaseHTTPRequestHandler):
         self.answer()
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        raw = self._read_body()
+        if self.written(raw):
+            return
+        body = raw.decode()
         paths = json.loads(body)["paths"] if body.startswith("{") else re.findall("paths=([^&]*)", body)
         self.answer(paths=[unquote(path) for path in paths])
 
@@ -91,11 +105,12 @@ class Handler(BaseHTTPRequestHandler):
         route = re.fullmatch(
             r"(?:/api)?/datasets/([^/]+/[^/]+)(?:/(revision|tree|paths-info|resolve)/([^/]+)/?(.*))?", asked.path
         )
-        if route is None or route[1] not in (REPOSITORY, PRIVATE):
+        if route is None or route[1] not in (REPOSITORY, PRIVATE, *self.hub.made):
             return self.refuse(404, "RepoNotFound")
-        if route[1] == PRIVATE and self.headers.get("Authorization") != f"Bearer {TOKEN}":
+        made = self.hub.made.get(route[1])
+        if (route[1] == PRIVATE or (made and made.private)) and self.headers.get("Authorization") != f"Bearer {TOKEN}":
             return self.refuse(401, "GatedRepo")
-        found = self.hub.files_at(unquote(route[3] or "main"))
+        found = (made or self.hub).files_at(unquote(route[3] or "main"))
         if found is None:
             return self.refuse(404, "RevisionNotFound")
         sha, files = found
@@ -107,7 +122,7 @@ class Handler(BaseHTTPRequestHandler):
         if kind == "paths-info":
             return self.send_json([entry(name, files[name]) for name in paths or () if name in files])
         return self.send_json({"id": route[1], "sha": sha, "siblings": [], "tags": [], "downloads": 0, "likes": 0,
-                               "private": False, "disabled": False})  # fmt: skip
+                               "private": bool(made and made.private), "disabled": False})  # fmt: skip
 
     def refuse(self, status: int, code: str) -> None:
         self.send(status, b'{"error": "no"}', {"X-Error-Code": code, "Content-Type": "application/json"})
@@ -139,7 +154,7 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
             self.send_header(name, value)
         self.end_headers()
-        if not head:
+        if not head and self.command != "HEAD":
             self.wfile.write(body)
 
 

@@ -29,12 +29,13 @@ OWN: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def tiny_model(model_type: str, **more: Any) -> Any:
+def tiny_model(model_type: str, *, seed: int = 1, **more: Any) -> Any:
     """A random model of an architecture, the same each time."""
     import torch
     import transformers
 
-    torch.manual_seed(1)
+    torch.set_num_threads(1)  # several would wait for one another longer than such matrices take
+    torch.manual_seed(seed)
     config = transformers.AutoConfig.for_model(model_type, **{**COMMON, **OWN.get(model_type, {}), **more})
     return transformers.AutoModelForCausalLM.from_config(config).eval()
 

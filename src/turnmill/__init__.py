@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from turnmill.api import (
         all_sources,
         check,
+        evaluate,
         explain,
         open_prepared,
         open_rows,
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         render,
         run_steps,
         source_steps,
+        train,
     )
     from turnmill.conversation import Conversation, Message
     from turnmill.errors import HealthError, Rejected, StaleError, TurnmillError, UsageError
@@ -35,6 +37,7 @@ _HOMES = {
     "UsageError": "turnmill.errors",
     "all_sources": "turnmill.api",
     "check": "turnmill.api",
+    "evaluate": "turnmill.api",
     "explain": "turnmill.api",
     "open_prepared": "turnmill.api",
     "open_rows": "turnmill.api",
@@ -44,13 +47,14 @@ _HOMES = {
     "render": "turnmill.api",
     "run_steps": "turnmill.api",
     "source_steps": "turnmill.api",
+    "train": "turnmill.api",
 }
 """Public name → its module, imported when the name is first asked for."""
 
 __all__ = [
     "Chats", "Conversation", "HealthError", "Message", "Rejected", "StaleError", "Texts", "TurnmillError",
-    "UsageError", "__version__", "all_sources", "check", "explain", "open_prepared", "open_rows", "prepare",
-    "read", "read_artifact", "render", "run_steps", "source_steps",
+    "UsageError", "__version__", "all_sources", "check", "evaluate", "explain", "open_prepared", "open_rows", "prepare",
+    "read", "read_artifact", "render", "run_steps", "source_steps", "train",
 ]  # fmt: skip
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from turnmill.steps.manifest import Artifact
     from turnmill.steps.store import Place
     from turnmill.stream.row_stream import RowStream
+    from turnmill.verbs.evaluate import Evaluated
     from turnmill.verbs.rows import ReadRow
     from turnmill.verbs.source_steps import SourceNodes
 
@@ -174,6 +175,47 @@ def prepare(  # noqa: PLR0913  # one keyword for each thing the command line has
     return open_prepared(target, whole=False)
 
 
+def train(  # one keyword for each thing the command line has an option for
+    data: str | Path | None = None,
+    *,
+    output: str | Path,
+    model: str | Path | None = None,
+    config: str | Path | None = None,
+    options: Options | None = None,
+    replace: bool = False,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """Train a model on a prepared folder, publish it whole, and give its summary.
+
+    Args:
+        data: OUT; default `train.data` of the config, which is then compared with the config's sources, too.
+        output: the folder to publish.
+        model: directory of the model that is trained; default the one that the data were prepared for.
+        config: a YAML file.
+        options: over it (`{"train.method": "lora"}`).
+        replace: whether a trained model that is there may be replaced.
+        resume: go on from the last checkpoint.
+
+    Raises:
+        UsageError: something given is wrong; nothing was written.
+        StaleError: the data are not prepared, or changed; or the checkpoint is of another run.
+        TurnmillError: somebody stopped the run, and it is saved.
+    """
+    from turnmill.verbs.train import Place, Telling, plan_of, run
+    from turnmill.verbs.trained import publish_trained
+
+    given = {} if model is None else {"train.model": str(model)}
+    loaded, origins = _configured((), None, config, {**given, **(options or {})})
+    folder = data or loaded.train.data
+    if folder is None:
+        raise UsageError("no data given: expected a prepared folder, or `train.data` in the config")
+    if data is not None:
+        loaded = loaded.model_copy(update={"sources": ()})
+    place = Place(Path(folder), Path(output), replace=replace, resume=resume)
+    trained = run(plan_of(loaded, origins, place, f"turnmill prepare DATA --output {folder}"), Telling())
+    return dict(publish_trained(trained)) if trained.plan.ranks.rank == 0 else {}
+
+
 def open_prepared(folder: str | Path, *, whole: bool = True) -> PreparedData:
     """A folder that `prepare` published, once its files are what its manifest lists.
 
@@ -228,6 +270,52 @@ def open_rows(  # noqa: PLR0913  # one keyword for each thing that may differ
 
     loaded, origins = _configured(data, dialect, config, {**_model(model, template), **(options or {})})
     return opened(loaded, origins, Cut(batch_size, rank, ranks), side, on_left)
+
+
+def evaluate(  # noqa: PLR0913  # one keyword for each thing the command line has an option for
+    model: str | Path,
+    data: Data = (),
+    *,
+    output: str | Path | None = None,
+    like: str | Path | None = None,
+    base: str | None = None,
+    baseline: str | Path | None = None,
+    dialect: str | None = None,
+    config: str | Path | None = None,
+    options: Options | None = None,
+) -> Evaluated:
+    """What held-out rows cost a model: `.evaluation`, its losses by set and kind, and `.alarms`.
+
+    Args:
+        model: a model directory, adapters, or `smollm2`.
+        data: held-out rows, raw or prepared (`OUT`, `OUT#train`, `NAME=PATH`); nothing = what `config` names.
+        output: a folder to publish; replaced whole.
+        like: a prepared folder whose template, loss and fit options raw rows follow.
+        base: the model that the adapters change.
+        baseline: an earlier evaluation.
+        dialect: of raw `data`; default: told by the keys.
+        config: a YAML file.
+        options: over it.
+
+    Raises:
+        UsageError: the model, the data or an option cannot be used.
+        HealthError: a set gives too few examples, or a loss is no number; nothing was published.
+        StaleError: data were prepared with another tokenizer or template.
+    """
+    from turnmill.verbs.eval_sets import Typed
+    from turnmill.verbs.evaluate import Request, publish_evaluated, refuse_other
+    from turnmill.verbs.evaluate import evaluate as evaluated
+
+    started = time.time()
+    loaded, origins = _configured((), None, config, options)
+    inputs = [data] if isinstance(data, str | Path) else list(data)
+    said = (None if one is None else str(one) for one in (like, base, baseline))
+    if output is not None:
+        refuse_other(Path(output))
+    made = evaluated(loaded, origins, Request(str(model), Typed(tuple(map(str, inputs)), dialect), *said))
+    if output is not None:
+        publish_evaluated(made, Path(output), loaded, started)
+    return made
 
 
 def all_sources() -> dict[str, PinnedSource]:

@@ -83,6 +83,10 @@ class Config(BaseModel):
     """How an epoch is estimated."""
     pack: options.Pack = options.Pack()
     """How examples are laid into rows of `fit.max_tokens`."""
+    train: options.Train = options.Train()
+    """How a model is trained on a prepared folder."""
+    evaluate: options.Evaluate = options.Evaluate()
+    """What held-out rows cost a model."""
 
     def of(self, source: options.Source) -> Config:
         """The config as it holds for one of its sources: the source's own options over those of the sections.
@@ -127,6 +131,11 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "score.concurrency": (1, inf),
     "score.timeout_s": (0.001, inf),
     "estimate.precision": (0, 1),
+    "evaluate.samples": (1, inf),
+    "evaluate.regression_floor": (0, inf),
+    "evaluate.regression_rise": (0, inf),
+    "evaluate.max_batch_tokens": (1, inf),
+    "evaluate.threads": (1, inf),
     "mix.max_passes": (0, inf),
     "mix.epochs": (1, inf),
     "select.rows": (1, inf),
@@ -135,6 +144,24 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "select.max_perplexity": (0, inf),
     "select.min_tokens": (0, inf),
     "select.max_tokens": (1, inf),
+    "train.lora.rank": (1, inf),
+    "train.lora.dropout": (0, 1),
+    "train.batch_size": (1, inf),
+    "train.gradient_accumulation_steps": (1, inf),
+    "train.epochs": (1, inf),
+    "train.max_steps": (1, inf),
+    "train.learning_rate": (0, inf),
+    "train.min_learning_rate": (0, inf),
+    "train.warmup_ratio": (0, 1),
+    "train.weight_decay": (0, inf),
+    "train.max_grad_norm": (0, inf),
+    "train.threads": (1, inf),
+    "train.loader_workers": (0, inf),
+    "train.eval_every": (0, inf),
+    "train.patience": (1, inf),
+    "train.save_every": (1, inf),
+    "train.keep_checkpoints": (1, inf),
+    "train.log_every": (1, inf),
 }
 """Least and greatest value of the fields that have one."""
 
@@ -246,6 +273,8 @@ def _help_of(path: str, declared: dict[str, Any], definitions: dict[str, Any]) -
     else:
         default = dump_yaml(declared["default"]) if declared.get("default") is not None else ""
         yield FieldHelp(path, default, declared.get("description", ""))
+        if "$ref" in declared.get("items", {}):
+            yield from _help_of(f"{path}.N", declared["items"], definitions)
 
 
 def sources_of(data: Sequence[str], dialect: str | None = None, repairs: str | None = None) -> list[dict[str, Any]]:
@@ -406,5 +435,22 @@ def _section_lines(section: Any, path: str, origins: Origins | None) -> list[str
 def _field_lines(name: str, value: Any, path: str, origins: Origins | None) -> list[str]:
     if dataclasses.is_dataclass(value):
         return [f"{name}:", *(f"  {line}" for line in _section_lines(value, path, origins))]
-    line = f"{name}: {dump_yaml(list(value) if isinstance(value, tuple) else value)}"
+    line = f"{name}: {dump_yaml(_written(value))}"
     return [line if origins is None else f"{line}  # {origins[path]}"]
+
+
+def _written(value: Any) -> Any:
+    """A field's value as YAML has it: items of a list that are sections without what they leave as it is."""
+    if not isinstance(value, tuple):
+        return value
+    return [_given(item) if dataclasses.is_dataclass(item) else item for item in value]
+
+
+def _given(section: Any) -> dict[str, Any]:
+    """The fields of a section that are not as they would be if left out."""
+    fields = [(field, getattr(section, field.name)) for field in dataclasses.fields(section)]
+    return {field.name: _written(value) for field, value in fields if value != _default(field)}
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()

@@ -6,7 +6,8 @@
     ├── Rejected          one row broke a rule                         counted, quarantined, the run goes on
     │   └── Filtered      its source lets the row go on purpose        counted apart, outside the health limit
     ├── HealthError       too many rows left a source                  exit 3, nothing was published
-    └── StaleError        stored data no longer match their manifest   exit 4
+    ├── StaleError        stored data no longer match their manifest   exit 4
+    └── Interrupted       somebody ended the run, which can go on      exit 130, as shells have it
 
 Anything else that is raised is a bug and keeps its traceback. A message says what, where, got, expected;
 `next_step` is the command to type next.
@@ -168,3 +169,9 @@ class StaleError(TurnmillError):
     """Stored data do not match the manifest or the recipe they are said to come from."""
 
     exit_code = 4
+
+
+class Interrupted(TurnmillError):
+    """Somebody ended the run: what was done is saved, and it can go on from there."""
+
+    exit_code = 130

@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from turnmill.evaluate_options import EvalSource, Evaluate
 from turnmill.rendered import Loss
+from turnmill.train_options import Lora, Train
 
 DEFAULT_THINK_TAGS = ("<think>", "[THINK]", "◁think▷", "<|start_think|>")
 """Openers of a leading think block in an assistant's text; the closer is derived from the opener."""
@@ -394,6 +396,6 @@ class Pack:
 
 
 __all__ = [
-    "Check", "Decontaminate", "Dedup", "Estimate", "Filter", "Fit", "Health", "Loss", "Mix", "Model", "Near", "Pack",
-    "Read", "Render", "Score", "Select", "Source", "Split",
+    "Check", "Decontaminate", "Dedup", "Estimate", "EvalSource", "Evaluate", "Filter", "Fit", "Health", "Lora", "Loss",
+    "Mix", "Model", "Near", "Pack", "Read", "Render", "Score", "Select", "Source", "Split", "Train",
 ]  # fmt: skip

@@ -32,6 +32,28 @@ GIVEN = {
     "preprocess.filter_score": ("full", "full"),
     "preprocess.group_field": ("topic", "topic"),
     "preprocess.max_samples": (50, 50),
+    "preprocess.output_dir": ("prepared", "prepared"),
+    "train.output_dir": ("checkpoints", "checkpoints"),
+    "train.epochs": ("3", 3),
+    "train.max_steps": (900, 900),
+    "train.exact_steps": ("true", True),
+    "train.per_device_batch_size": (4, 4),
+    "train.gradient_accumulation_steps": (2, 2),
+    "train.learning_rate": ("4.5e-5", 4.5e-5),
+    "train.min_learning_rate": (1e-6, 1e-6),
+    "train.lr_scheduler": ("linear", "linear"),
+    "train.warmup_ratio": (0, 0.0),
+    "train.optimizer": ("adamw8bit", "adamw_bnb_8bit"),
+    "train.weight_decay": (0, 0.0),
+    "train.max_grad_norm": (0.5, 0.5),
+    "train.gradient_checkpointing": ("full", True),
+    "train.bf16": (False, "float32"),
+    "train.save_steps": (200, 200),
+    "train.logging_steps": (10, 10),
+    "model.attn_implementation": ("eager", "eager"),
+    "data.num_workers": (4, 4),
+    "data.eval_every": (50, 50),
+    "data.eval_dataset": ("held-out.jsonl", "held-out.jsonl"),
 }
 """Their key → a value there, and the value of our field."""
 
@@ -86,6 +108,20 @@ def test_a_sources_key_becomes_ours(key, tmp_path):
     assert getattr(source, key.ours.partition(".")[0]) == ours
 
 
+EVAL_SOURCES = [
+    {"name": "lm", "dataset": "docs.jsonl", "mode": "pretrain", "text_field": "body", "weight": 0.4, "samples": 200},
+    {"dataset": "mcqa.jsonl", "last_turn_only": True, "regression_floor": 2, "messages_field": "turns"},
+]
+
+
+def test_held_out_sets_become_ours(tmp_path):
+    text, chats = loaded({"data": {"eval_sources": EVAL_SOURCES}}, tmp_path).evaluate.eval_sources
+    assert (text.name, text.data, text.mode, text.columns) == ("lm", ("docs.jsonl",), "text", {"text": "body"})
+    assert (text.weight, text.samples) == (0.4, 200)
+    assert (chats.name, chats.loss, chats.regression_floor) == ("mcqa", {"turns": "last"}, 2.0)
+    assert (chats.weight, chats.samples, chats.columns) == (1.0, 100, {"messages": "turns"})
+
+
 def test_one_data_set_is_a_source(tmp_path):
     tree = {"data": {"dataset": "data/chat.jsonl", "messages_field": "turns", "tools_field": "tools"}}
     (source,) = loaded(tree, tmp_path).sources
@@ -99,7 +135,7 @@ def test_what_is_not_read_is_named():
         {"dataset": "pairs.jsonl", "mode": "dpo"},
         {"dataset": "ok.jsonl", "mode": "sft"},
     ]
-    imported = import_palingenesis({"data": {"sources": entries, "mix_epoch": "total"}, "train": {"epochs": 1}})
+    imported = import_palingenesis({"data": {"sources": entries, "mix_epoch": "total"}, "train": {"ema": True}})
     assert [(source["name"], source.get("mode")) for source in imported.tree["sources"]] == [
         ("hub", None), ("text", "text"), ("ok", None),
     ]  # fmt: skip
@@ -108,7 +144,7 @@ def test_what_is_not_read_is_named():
         "hub: sources.weight 0.3 is not yet read",
         "pairs: sources.mode 'dpo' is not yet read; the source is left out",
         "data.mix_epoch: 'total' is not yet read",
-        "train.epochs: 1 is not yet read",
+        "train.ema: True is not yet read",
     ]
 
 
@@ -162,3 +198,10 @@ def test_a_config_with_old_keys_is_told_ours(tmp_path, text, said):
 def test_a_flag_with_an_old_key_is_told_ours():
     with pytest.raises(UsageError, match=r"--data.max_seq_length: unknown here. Did you mean --fit.max_tokens\?"):
         load(None, [("data.max_seq_length", "8")])
+
+
+@pytest.mark.parametrize(("key", "value"), [("lr_scheduler", "power_decay"), ("optimizer", "muon")])
+def test_a_way_to_train_that_is_not_ours_becomes_a_note(key, value):
+    imported = import_palingenesis({"train": {key: value}})
+    assert imported.notes == [f"train.{key}: {value!r} is not yet read"]
+    assert "train" not in imported.tree

@@ -11,7 +11,8 @@ from tiny_models import save_tiny_model
 from turnmill.errors import UsageError
 from turnmill.options import Score
 from turnmill.scorers import ToScore, Unscored
-from turnmill.scorers.hf import batches_of, open_hf, rows_of
+from turnmill.scorers.hf import open_hf
+from turnmill.token_costs import batches_of, rows_of
 
 MODELS = ["llama", "qwen3", "qwen3_moe", "gemma2", "cohere", "granite", "gpt_neox"]
 """Among them such as cap or scale their logits, and one of experts."""
@@ -55,12 +56,12 @@ def test_each_token_costs_what_the_plain_forward_says(directory):
 
 
 def test_the_head_runs_apart_from_the_decoder(directory):
-    assert not open_hf(Score(threads=1), directory, 96).runs_whole
+    assert not open_hf(Score(threads=1), directory, 96).costs.runs_whole
 
 
 def test_a_model_that_cannot_be_cut_runs_whole(directory, monkeypatch):
     scorer = open_hf(Score(threads=1), directory, 96)
-    monkeypatch.setitem(scorer.__dict__, "runs_whole", True)
+    monkeypatch.setitem(scorer.costs.__dict__, "runs_whole", True)
     one = sequences(1)[0]
     ((_, found),) = scorer.nll([one])
     assert found == pytest.approx(plain(directory, one), abs=1e-4)

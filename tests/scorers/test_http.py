@@ -3,73 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
 import pytest
 
+from turnmill import endpoints
 from turnmill.errors import UsageError
 from turnmill.options import Score
 from turnmill.scorers import ToScore, Unscored
-from turnmill.scorers import http as http_scorer
 from turnmill.scorers.http import echoed, open_http
-
-Answer = Callable[[dict[str, Any], int], tuple[int, Any]]
-"""(request, how many came before it) → status and body."""
-
-
-class Endpoint:
-    """A server on loopback that gives whatever answer it is told to."""
-
-    def __init__(self, answer: Answer) -> None:
-        self.requests: list[dict[str, Any]] = []
-        self.keys: list[str | None] = []
-        owner, lock = self, threading.Lock()
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                with lock:
-                    number = len(owner.requests)
-                    owner.requests.append({"path": self.path, **body})
-                    owner.keys.append(self.headers.get("Authorization"))
-                status, content = answer(body, number)
-                data = content if isinstance(content, bytes) else json.dumps(content).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    @property
-    def options(self) -> Score:
-        return Score(scorer="http", url=f"http://127.0.0.1:{self._server.server_port}/v1", model="m", timeout_s=20)
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-@pytest.fixture
-def endpoint(monkeypatch) -> Iterator[Callable[[Answer], Endpoint]]:
-    monkeypatch.setattr(http_scorer, "BACKOFF_S", 0.0)
-    opened: list[Endpoint] = []
-
-    def call(answer: Answer) -> Endpoint:
-        opened.append(Endpoint(answer))
-        return opened[-1]
-
-    yield call
-    for one in opened:
-        one.close()
 
 
 def echo(body: dict[str, Any], number: int = 0) -> tuple[int, Any]:
@@ -134,7 +77,7 @@ def test_an_endpoint_that_refuses_is_quoted(endpoint, status, content):
 
 
 def test_an_endpoint_that_is_down_is_named(monkeypatch):
-    monkeypatch.setattr(http_scorer, "BACKOFF_S", 0.0)
+    monkeypatch.setattr(endpoints, "BACKOFF_S", 0.0)
     with pytest.raises(UsageError, match="no answer after 6 tries"):
         open_http(Score(scorer="http", url="http://127.0.0.1:9/v1", model="m", timeout_s=2), None, 100)
 

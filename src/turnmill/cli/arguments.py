@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import shlex
 from collections.abc import Callable, Sequence
@@ -81,6 +82,7 @@ SHORTHANDS = (
     Shorthand("--sources", "sources", "FILE", is_file=True),
     Shorthand("--keep-columns", "read.keep_columns", "NAMES|all", is_list=True),
     Shorthand("--against", "decontaminate.against", "FILES", is_list=True),
+    Shorthand("--samples", "evaluate.samples", "N"),
     Shorthand("--limit", "limit", "N"),
     Shorthand("--seed", "seed", "N"),
     Shorthand("--workers", "workers", "N"),
@@ -167,13 +169,16 @@ def split_overrides(args: Sequence[str]) -> tuple[list[str], list[tuple[str, str
     return rest, overrides
 
 
-def configured(*sections: str, trailing: Sequence[str] = ()) -> Callable[[Callable[..., Any]], ConfiguredCommand]:
+def configured(
+    *sections: str, trailing: Sequence[str] = (), operand: str | None = None
+) -> Callable[[Callable[..., Any]], ConfiguredCommand]:
     """Makes a command of a function whose first parameter is an `Invocation`.
 
     Args:
         sections: the config sections that the verb uses, for `--help` and the short options; none = all. A dotted
             flag of another section is accepted: one config serves every verb.
         trailing: names of arguments that stand after the data, and are required.
+        operand: name of what stands behind the config in place of data, once or not at all; it is in `trailing`.
     """
 
     def decorate(function: Callable[..., Any]) -> ConfiguredCommand:
@@ -182,9 +187,11 @@ def configured(*sections: str, trailing: Sequence[str] = ()) -> Callable[[Callab
             typed = [(item, options.pop(_parameter(item), None)) for item in SHORTHANDS]
             flags = [(item.path, item.value(value)) for item, value in typed if value is not None]
             manner = {name: options.pop(name) for name in ("dialect", "repairs")}
+            if operand is not None:
+                return function(dataclasses.replace(_of_operand(arguments, operand, flags, json), **manner), **options)
             return function(_invocation(arguments, trailing, flags, manner, json), **options)
 
-        usage = " ".join(["[CONFIG.yaml | DATA...]", *trailing])
+        usage = " ".join(["[CONFIG.yaml | DATA...]", *trailing]) if operand is None else f"[CONFIG.yaml] [{operand}]"
         command = click.command(cls=ConfiguredCommand, options_metavar="[OPTIONS] [--section.field VALUE]...")(callback)
         command.sections = (*TOP_FIELDS, *sections) if sections else ()
         command.params = [click.Argument(["arguments"], nargs=-1, metavar=usage), *command.params, *_shared(sections)]
@@ -210,6 +217,18 @@ def _invocation(
     file, data = _config_and_data(arguments[:last])
     config, origins = load(file, overrides, data, **manner)
     return Invocation(config, origins, arguments[:last], arguments[last:], json, **manner)
+
+
+def _of_operand(arguments: tuple[str, ...], operand: str, shorthands: list[tuple[str, str]], json: bool) -> Invocation:
+    from turnmill.config import load
+
+    file, rest = _config_and_data(arguments)
+    if len(rest) > 1:
+        path = click.get_current_context().command_path
+        what = f"{path} takes one {operand}; got {' '.join(map(shell_word, rest))}"
+        raise UsageError(what, next_step=f"{path} --help")
+    config, origins = load(file, [*click.get_current_context().meta[OVERRIDES], *shorthands])
+    return Invocation(config, origins, arguments[: len(arguments) - len(rest)], rest, json)
 
 
 def _config_and_data(arguments: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -20,8 +20,9 @@ FIELDS = ("weight", "loss", "loss_weight", "train", "trainable")
 @click.option(
     "--weight-field", type=click.Choice(FIELDS), default="weight", show_default=True, help="Of `messages`: what trains."
 )
+@click.option("--license", "licence", metavar="ID", help="Of the data, for the card: `cc-by-4.0`.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
-def command(prepared: Path, target: str, output: Path, strict: bool, weight_field: str, as_json: bool) -> None:
+def command(prepared: Path, target: str, output: Path, weight_field: str, as_json: bool, **options: Any) -> None:
     """Writes OUT as NAME takes it, with the config or loader that it needs, and a card.
 
     Targets of tokens (trl, axolotl, levanter, tinker, megatron) get exactly what was prepared; those of messages render
@@ -32,7 +33,7 @@ def command(prepared: Path, target: str, output: Path, strict: bool, weight_fiel
     from turnmill.verbs import export
 
     field: WeightField = next(one for one in get_args(WeightField) if one == weight_field)
-    made = export.export(open_prepared(prepared), target, output, strict=strict, weight_field=field)
+    made = export.export(open_prepared(prepared), target, output, weight_field=field, **options)
     if as_json:
         write_json(made.as_json(output))
         return

@@ -54,7 +54,7 @@ def opened(path: str, compression: Compression) -> Iterator[pq.ParquetFile]:
         try:
             source = path if file is stored and not is_url(path) else file  # a path lets Arrow read by itself
             parquet = pq.ParquetFile(source, pre_buffer=False, buffer_size=_BUFFER_BYTES)
-        except (pa.ArrowException, OSError) as problem:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
             raise UsageError(
                 f"cannot read {path} as Parquet: {_first_line(problem)}", next_step=look_at(path)
             ) from problem
@@ -99,7 +99,7 @@ def parquet_rows(
                     wanted = batch if places is None else batch.take(_inside(places, first, batch.num_rows))
                     first += batch.num_rows
                     yield from (_row(values, limit, counts) for values in _values(wanted))
-        except (pa.ArrowException, OSError) as problem:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
             fault = Rejected("damaged-file", f"the Parquet file is damaged: {_first_line(problem)}")
             yield ParquetRow(b"", None, fault, fatal=True)
 
@@ -118,7 +118,7 @@ def text_bytes(shard: Shard) -> list[int]:
             for group in range(shard.start, shard.end):
                 for batch in parquet.iter_batches(BATCH_ROWS, row_groups=[group], use_threads=False):
                     sizes += _text_bytes(batch.to_struct_array()).tolist()
-        except (pa.ArrowException, OSError) as problem:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
             what = f"{shard.path} is damaged: {_first_line(problem)}"
             raise UsageError(what, next_step=look_at(shard.path)) from problem
     return sizes

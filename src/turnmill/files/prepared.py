@@ -158,8 +158,11 @@ class PreparedData:
 
     def left(self) -> Iterator[Left]:
         """The rows that left, duplicates too."""
-        for name in ("quarantine", "duplicates"):
-            yield from iterate(self._files(name))
+        yield from iterate(self.left_files())
+
+    def left_files(self) -> list[Path]:
+        """The files of the rows that left, duplicates last."""
+        return [path for name in ("quarantine", "duplicates") for path in self._files(name)]
 
     def to_datasets(self, side: Side = "train") -> Dataset:
         """The packed rows as a `datasets.Dataset`.

@@ -114,6 +114,25 @@ def publish(
     return manifest
 
 
+def adopt(folder: Path, output: Path) -> None:
+    """Put a whole folder, with a manifest of its own, in place of what `output` held; it is gone from where it was.
+
+    Args:
+        folder: beside the output, on the same disk.
+        output: where it goes.
+
+    Raises:
+        UsageError: the place cannot be written, is not ours, or another run writes it.
+    """
+    output = Path(os.path.realpath(output))
+    draft = beside(output, "draft")
+    with claim(output), writing(output):
+        sync_tree(folder)
+        shutil.rmtree(draft, ignore_errors=True)
+        os.rename(folder, draft)
+        _swap(draft, output)
+
+
 def _write_draft(
     draft: Path, contents: Mapping[str, Path | bytes], about: dict[str, Json], unlisted: Mapping[str, bytes]
 ) -> dict[str, Any]:

@@ -72,18 +72,21 @@ def collate_padded(items: Sequence[Item], pad_id: int = 0) -> Batch:
 
     `attention_mask` is by length: a padding token inside an example is part of it.
     """
-    alone = [one for item in items for one in _alone(item)]
+    alone = [one for item in items for one in apart(item)]
     rows = _padded(alone, pad_id)
     lengths = np.array([len(one["input_ids"]) for one in alone])
     mask = (np.arange(rows["input_ids"].shape[1])[None] < lengths[:, None]).astype(np.int64)
     return _tensors({**rows, "attention_mask": mask})
 
 
-def _alone(item: Item) -> list[Item]:
+def apart(item: Item) -> list[Item]:
     """The examples of a pack, an item each."""
     borders = np.cumsum(item["seq_lengths"])[:-1]
     parts = {name: np.split(item[name], borders) for name in ("input_ids", "labels", "loss_weights")}
-    return [{name: values[number] for name, values in parts.items()} for number in range(len(item["seq_lengths"]))]
+    return [
+        {**{name: values[number] for name, values in parts.items()}, "seq_lengths": item["seq_lengths"][number:][:1]}
+        for number in range(len(item["seq_lengths"]))
+    ]
 
 
 def _padded(items: Sequence[Item], pad_id: int) -> dict[str, NDArray[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from turnmill.conversation import Json
 from turnmill.errors import HealthError, UsageError, shell_word
@@ -12,6 +12,7 @@ from turnmill.exporters import Exporting, WeightField, exporters
 from turnmill.files.disk import writing
 from turnmill.files.prepared import PreparedData
 from turnmill.files.publish import claim, publish, refuse_foreign
+from turnmill.report.card import Form, card, checked_licence
 
 KIND = "exported"
 CARD = "README.md"
@@ -37,7 +38,13 @@ class Exported(NamedTuple):
 
 
 def export(
-    data: PreparedData, target: str, output: Path, *, strict: bool = False, weight_field: WeightField = "weight"
+    data: PreparedData,
+    target: str,
+    output: Path,
+    *,
+    strict: bool = False,
+    weight_field: WeightField = "weight",
+    licence: str | None = None,
 ) -> Exported:
     """Write prepared data as a target takes them; the folder appears whole, or not at all.
 
@@ -47,12 +54,14 @@ def export(
         output: the folder; replaced whole.
         strict: refuse where anything is lost.
         weight_field: name of the field that says whether a message trains, where the target leaves it open.
+        licence: of the data, for the card.
 
     Raises:
         UnknownName: no such target.
         HealthError: something would be lost under `strict`, or nothing is left; nothing is written.
     """
     write = exporters.get(target)
+    named = None if licence is None else checked_licence(licence)
     refuse_foreign(output)
     if output.resolve() == data.folder.resolve():
         raise UsageError(f"{output} is what is exported; expected another folder", next_step="--output DIR")
@@ -64,7 +73,8 @@ def export(
         exporting.text(howto.file, howto.content)
         made = Exported(target, dict(exporting.rows), dict(exporting.lost.most_common()), howto.file)
         _refuse(made, strict=strict)
-        exporting.text(CARD, card(data, made))
+        form = Form(f"Chats for {made.target}", made.rows, f"See `{made.howto}`.", lost=made.lost)
+        exporting.text(CARD, card(data.manifest, data.report, form, named))
         folder = exporting.folder
         contents: dict[str, Path | bytes] = {
             path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()
@@ -88,31 +98,6 @@ def _about(data: PreparedData, made: Exported) -> dict[str, Json]:
         "kind": KIND, "target": made.target, "rows": dict(made.rows), "lost": dict(made.lost),
         "made_of": data.manifest["steps"][-1]["fingerprint"], "labels": "not shifted: the trainer shifts them",
     }  # fmt: skip
-
-
-def card(data: PreparedData, made: Exported) -> str:
-    """The dataset's card: where it comes from, how much it holds, what trains, what was lost."""
-    report: dict[str, Any] = data.report
-    lines = ["---", "tags: [chat, sft, turnmill]", "---", f"# Chats for {made.target}", ""]
-    lines += ["| file | rows |", "|---|---:|", *(f"| `{name}` | {rows:,} |" for name, rows in made.rows.items()), ""]
-    lines += ["## Where the rows come from", "", "| source | read | accepted |", "|---|---:|---:|"]
-    for name, source in report["per_source"].items():
-        lines.append(f"| {name} | {source['rows']['read']:,} | {source['rows']['accepted']:,} |")
-    lines += ["", "## What trains", "", f"{_trains(report)}", ""]
-    if made.lost:
-        lines += ["## What this form cannot say", ""]
-        lines += [f"- {count:,} {what}" for what, count in made.lost.items()]
-        lines.append("")
-    made_by, step = data.manifest["made_by"]["turnmill"], data.manifest["steps"][-1]["fingerprint"]
-    lines += ["## How to load it", "", f"See `{made.howto}`. Made by turnmill {made_by} from step `{step[:16]}`,"]
-    lines.append(f"cut at {data.manifest['max_tokens']:,} tokens.")
-    return "\n".join(lines) + "\n"
-
-
-def _trains(report: dict[str, Any]) -> str:
-    trained: dict[str, int] = report["trained_tokens"]
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in trained.items() if kind != "total")
-    return f"{trained['total']:,} of {report['tokens']['total']:,} tokens: {kinds}."
 
 
 def next_command(output: Path, made: Exported) -> str:

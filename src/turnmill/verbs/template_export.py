@@ -106,7 +106,7 @@ def export(name: str, to: Path, tokenizer: str | None) -> list[Path]:
     to.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=to.parent, prefix=f".{to.name}."))
     try:
-        copied = _copied(path.parent, draft)
+        copied = copy_tokenizer(path.parent, draft)
         written = [*copied, *_written(draft, name)]
         draft.chmod(0o755)
         draft.replace(to)
@@ -128,7 +128,7 @@ def _require_tokenizer(to: Path, name: str) -> None:
         )
 
 
-def _copied(source: Path, draft: Path) -> list[Path]:
+def copy_tokenizer(source: Path, draft: Path) -> list[Path]:
     """The tokenizer's files; its configuration without a chat template of its own."""
     copied = []
     for name in COPIED:

@@ -1,0 +1,1 @@
+"""Training on prepared data: optimizer steps, learning rates, checkpoints, and who watches a run."""

@@ -70,7 +70,7 @@ class Checkpoints:
         """Where the run stood at a checkpoint.
 
         Raises:
-            UsageError: it is none, or not whole.
+            UsageError: it is none, or not whole, or the best one that it names is not there.
             StaleError: it is of other data, another model or other options.
         """
         try:
@@ -83,17 +83,24 @@ class Checkpoints:
         if differs:
             what = f"{checkpoint} is of another run:\n" + "\n".join(f"  {line}" for line in differs)
             raise StaleError(what, next_step=f"mv {shell_word(self.folder)} {shell_word(f'{self.folder}.old')}")
+        best = state.get("best")
+        if best and not (self.of_step(best[0]) / STATE).is_file():
+            what = f"{checkpoint}: its best weights are of step {best[0]}, and {self.of_step(best[0])} is not there"
+            raise UsageError(what, next_step=f"ls {shell_word(checkpoint.parent)}")
         return dict(state)
 
-    def rotate(self, keep: int, best: int | None) -> None:
-        """Leave the last ones and the best one.
+    def rotate(self, keep: int, best: int | None, step: int) -> None:
+        """Leave the last ones and the best one; a run that went back left the course of those behind it.
 
         Args:
             keep: how many of the last.
             best: step of the best one.
+            step: of the run.
         """
-        for path in self.all()[:-keep]:
-            if step_of(path) != best:
+        found = self.all()
+        kept = [path for path in found if step_of(path) <= step][-keep:]
+        for path in found:
+            if path not in kept and step_of(path) != best:
                 shutil.rmtree(path)
 
     def of_step(self, step: int) -> Path:

@@ -248,15 +248,18 @@ def run(plan: TrainPlan, telling: Telling) -> Trained:
     parameters = _parameters(model)
     with claim(plan.place.output) if is_first else nullcontext(), _asked_to_stop(watch, telling):
         if is_first:
+            _resumed(plan.place, checkpoints)  # once more: another run may have had the place until now
+            _require_output(plan.place, plan.data)
             checkpoints.begin()
             watch.journal = Journal(plan.place.work / METRICS, watch.step)
         telling.begin(watch.step, horizon)
-        _train(
-            TrainingRun(
-                model, tokenizer, loader, schedule, options, plan.config.seed, options.device, plan.place.work, watch,
-                plan.ranks.rank, plan.resume_from,
-            )
-        )  # fmt: skip
+        if plan.resume_from is None or not watch.is_over:
+            _train(
+                TrainingRun(
+                    model, tokenizer, loader, schedule, options, plan.config.seed, options.device, plan.place.work,
+                    watch, plan.ranks.rank, plan.resume_from,
+                )
+            )  # fmt: skip
     leave_ranks(plan.ranks)
     if watch.ended == "interrupted":
         what = f"stopped at step {watch.step:,}, and saved {checkpoints.of_step(watch.step)}"

@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from turnmill.conversation import Json
+from turnmill.errors import UsageError, shell_word
 from turnmill.files.inventory import json_file
 from turnmill.files.publish import publish
 from turnmill.report.training_page import training_page
@@ -66,7 +67,14 @@ def _tokenizer(trained: Trained, scratch: Path) -> dict[str, Path | bytes]:
 
 
 def _weights(checkpoint: Path) -> dict[str, Path | bytes]:
-    """What of a checkpoint a model is loaded from; its tokenizer files are left to the model's own."""
+    """What of a checkpoint a model is loaded from; its tokenizer files are left to the model's own.
+
+    Raises:
+        UsageError: it is not there.
+    """
+    if not (checkpoint / STATE).is_file():
+        what = f"{checkpoint} is not there: its weights were to be published"
+        raise UsageError(what, next_step=f"ls {shell_word(checkpoint.parent)}")
     wanted = (".safetensors", ".bin", ".json")
     tokenizers = ("tokenizer", "special_tokens", "added_tokens", "chat_template", "vocab", "rng_state")
     return {

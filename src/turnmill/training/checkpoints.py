@@ -16,6 +16,8 @@ from turnmill.files.inventory import json_file
 
 PREFIX = "checkpoint-"
 """As transformers names its own."""
+REPLACED = "replaced-"
+"""A checkpoint while another one of its step takes its place."""
 STATE = "turnmill.json"
 """What we know of a checkpoint: of which run it is, and where it stands."""
 
@@ -39,10 +41,16 @@ class Checkpoints:
         return self.folder / "draft"
 
     def begin(self) -> None:
-        """Make the folder, and throw away what an interrupted save left."""
+        """Make the folder, and undo what an interrupted save left."""
         with writing(self.folder):
             shutil.rmtree(self.draft, ignore_errors=True)
             self.folder.mkdir(parents=True, exist_ok=True)
+            for replaced in self.folder.glob(f"{REPLACED}*"):
+                target = self.folder / f"{PREFIX}{replaced.name.removeprefix(REPLACED)}"
+                if target.exists():
+                    shutil.rmtree(replaced)
+                else:
+                    os.rename(replaced, target)
 
     def all(self) -> list[Path]:
         """The whole ones, in the order of their steps."""
@@ -60,10 +68,12 @@ class Checkpoints:
         with writing(self.folder):
             write_whole(drafted / STATE, json_file({"recipe": self._recipe, "state": state}))
             sync_tree(drafted)
+            replaced = self.folder / f"{REPLACED}{step}"
             if target.exists():
-                shutil.rmtree(target)
+                os.rename(target, replaced)
             os.rename(drafted, target)
             sync_names(self.folder)
+            shutil.rmtree(replaced, ignore_errors=True)
         return target
 
     def state_of(self, checkpoint: Path) -> dict[str, Any]:

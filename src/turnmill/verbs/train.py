@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from turnmill.conversation import Json
 from turnmill.errors import Interrupted, UsageError, shell_word
 from turnmill.files.disk import beside
@@ -151,21 +153,22 @@ def plan_of(config: Config, origins: Origins, place: Place, again: str) -> Train
         device="cuda" if placement.is_on_gpu else "cpu",
         run_name=options.run_name or place.output.name,
     )
-    recipe = recipe_of(options, data, directory, config.seed, ranks)
+    recipe = recipe_of(options, data, directory, config, ranks)
     resume_from = _resumed(place, Checkpoints(place.work, recipe))
     if ranks.rank == 0:
         _require_output(place, data)
     return TrainPlan(config, origins, options, place, data, directory, placement, ranks, recipe, resume_from, notes)
 
 
-def recipe_of(options: Train, data: PreparedData, directory: Path, seed: int, ranks: Ranks) -> dict[str, Json]:
-    """All that can change a loss."""
+def recipe_of(options: Train, data: PreparedData, directory: Path, config: Config, ranks: Ranks) -> dict[str, Json]:
+    """All that can change a loss, of training or of an evaluation: the best one is chosen by these."""
     given = dataclasses.asdict(options)
     return {
         "data": data.manifest["fingerprint"],
         "model": weights_digest(directory),
-        "seed": seed,
+        "seed": config.seed,
         "ranks": ranks.total,
+        "evaluate": msgspec.json.decode(msgspec.json.encode(config.evaluate)),
         "train": {name: _plain(given[name]) for name in OF_THE_RUN},
     }
 

@@ -67,9 +67,12 @@ def prepared(folder: Path, model: Path, rows: list[dict] | None = None, **option
 
 
 def train(out: Path, output: Path, model: Path | None, telling: Telling | None = None, **options: Any) -> dict:
-    """Train and publish; `resume`, `replace` and `resume_from` are those of the command line."""
+    """Train and publish; `resume`, `replace` and `resume_from` are those of the command line, options of `train`."""
     how = {name: options.pop(name) for name in ("resume", "replace", "resume_from") if name in options}
-    given = {**FAST, **{f"train.{name}": value for name, value in options.items()}}
+    given = {
+        **FAST,
+        **{name if name.startswith("evaluate.") else f"train.{name}": value for name, value in options.items()},
+    }
     overrides = [(name, value if isinstance(value, str) else json.dumps(value)) for name, value in given.items()]
     overrides += [("train.model", str(model))] if model else []
     config, origins = load(None, overrides)

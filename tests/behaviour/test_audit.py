@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from chats import chat
 from memorised import learn, save, small
@@ -131,6 +134,16 @@ def test_a_killed_run_goes_on_where_it_was(place, tmp_path):
     assert done.returncode == 0, done.stderr
     assert int(done.stderr.split("model: answers: ")[1].split()[0]) >= 2
     assert summary(tmp_path / "o")["measures"]["exact"]["model"]["mean"] == 1.0
+
+
+def test_costs_that_are_no_numbers_are_told_and_left_out(turnmill, place, tmp_path):
+    shutil.copytree(place / "untrained", tmp_path / "broken")
+    (file,) = (tmp_path / "broken").glob("*.safetensors")
+    save_file({name: values * np.nan for name, values in load_file(file).items()}, file, metadata={"format": "pt"})
+    done = turnmill("audit", tmp_path / "broken", place / "out", "--output", tmp_path / "o", "--json")
+    assert done.code == 0, done.err
+    assert done.json["measures"]["nll"]["model"] is None
+    assert "what 6 recorded answers cost is not known: their cost is not a finite number" in done.err
 
 
 def server_of(answers: dict[str, str], model: str = "m"):

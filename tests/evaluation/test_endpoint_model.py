@@ -66,6 +66,13 @@ def test_calls_and_cut_answers_are_told(endpoint):
     assert found[0] == ('{"arguments": {"a": 2, "b": 1}, "name": "f"}', False, None)
 
 
+@pytest.mark.parametrize("calls", ["zz", 5, [5], [{"function": 3}], {"function": {}}])
+def test_calls_that_are_none_are_left_out(endpoint, calls):
+    choice = {"message": {"content": "hi", "tool_calls": calls}}
+    found = dict(opened(endpoint(lambda *_: (200, {"choices": [choice]}))).answers([question(1)]))
+    assert found[0].text == "hi"
+
+
 def test_one_question_that_is_refused_costs_no_other(endpoint):
     def answer(body, number):
         return (

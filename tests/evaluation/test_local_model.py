@@ -95,6 +95,12 @@ def test_a_prompt_that_the_model_cannot_see_has_no_answer():
     assert found[0].fault == "the prompt and room for the answer are 96 tokens; the model sees 64"
 
 
+def test_a_prompt_with_a_token_that_the_model_has_not_has_no_answer():
+    beyond = question(1, 3, ids=np.array([3, 96, 5, 6], dtype=np.int32))
+    found = dict(LocalModel(tiny_model("llama"), Spelling(), [1], Sampling(), {}).answers([beyond]))
+    assert found[0].fault == "token 96 is not among the model's 96"
+
+
 def test_recorded_answers_cost_what_they_cost_alone():
     model = tiny_model("llama")
     ids = np.random.default_rng(8).integers(3, 96, 30).astype(np.int32)

@@ -25,6 +25,7 @@ from training_runs import (
 from turnmill.errors import Interrupted, StaleError, UsageError
 from turnmill.files.inventory import verify
 from turnmill.trainers import trainers
+from turnmill.training.checkpoints import STATE, Checkpoints
 
 LORA = {"method": "lora", "lora.rank": 4, "lora.dropout": 0.3, "learning_rate": 0.02}
 WAYS = {"full": {}, "adapters with dropout": LORA, "padded": {"packing": "off"}, "streamed": {"streaming": True}}
@@ -73,6 +74,8 @@ def test_a_checkpoint_of_other_data_or_options_is_refused(tiny, out, tmp_path):
         train(out, tmp_path / "model", tiny, interrupted_at(1), epochs=2)
     with pytest.raises(StaleError, match=r"train\.learning_rate: 0\.01 there, 0\.5 here"):
         train(out, tmp_path / "model", tiny, resume=True, epochs=2, learning_rate=0.5)
+    with pytest.raises(StaleError, match=r"evaluate\.samples: None there, 2 here"):
+        train(out, tmp_path / "model", tiny, resume=True, epochs=2, **{"evaluate.samples": 2})
     other = prepared(tmp_path, tiny, uneven_chats(9, seed=7))
     with pytest.raises(StaleError, match=r"is of another run:\n  data: [0-9a-f]+ there, [0-9a-f]+ here"):
         train(other, tmp_path / "model", tiny, resume=True, epochs=2)
@@ -88,6 +91,18 @@ def test_what_an_interrupted_save_left_is_no_checkpoint(tiny, out, tmp_path):
     train(out, tmp_path / "model", tiny, resume=True, epochs=2)
     assert verify(tmp_path / "model")["kind"] == "trained"
     assert not work.exists()
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_checkpoint_whose_place_another_did_not_take_comes_back(tmp_path, is_there):
+    for name in ["replaced-3", "checkpoint-3"][: 1 + is_there]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / STATE).write_text(name)
+    checkpoints = Checkpoints(tmp_path, {})
+    checkpoints.begin()
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-3"]
+    (found,) = checkpoints.all()
+    assert (found / STATE).read_text() == ("checkpoint-3" if is_there else "replaced-3")
 
 
 def test_the_best_checkpoint_is_published_and_patience_ends_the_run(tiny, out, tmp_path):

@@ -40,6 +40,7 @@ def command(  # one parameter for each of its options
     The examples, labels, weights and order are those that were prepared; raw data are never read. Exit 4 where OUT is
     not there, not whole, or not what the config makes now.
     """
+    from turnmill.files.publish import claim
     from turnmill.verbs import train
     from turnmill.verbs.trained import publish_trained
 
@@ -51,10 +52,14 @@ def command(  # one parameter for each of its options
     if dry_run:
         _answer_dry(call, plan)
         return
-    with _telling(is_first=is_first) as telling:
-        trained = train.run(plan, telling)
-    if is_first:
-        _answer(call, publish_trained(trained))
+    if not is_first:
+        train.run(plan, train.Telling())
+        return
+    with claim(place.output):  # from the first step until it is published: no other run comes between
+        with _telling() as telling:
+            trained = train.run(plan, telling)
+        answer = publish_trained(trained)
+    _answer(call, answer)
 
 
 def _is_config_alone(call: Invocation) -> bool:
@@ -128,15 +133,12 @@ def _prepare(call: Invocation, place: Place) -> None:
 
 
 @contextmanager
-def _telling(*, is_first: bool) -> Iterator[Telling]:
-    """Notices and a bar on stderr; silence from all ranks but the first."""
+def _telling() -> Iterator[Telling]:
+    """Notices and a bar on stderr."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from turnmill.verbs.train import Telling
 
-    if not is_first:
-        yield Telling()
-        return
     out = console(stderr=True)
     loss = TextColumn("{task.fields[loss]}")
     columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), loss, TimeRemainingColumn())

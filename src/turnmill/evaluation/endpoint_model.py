@@ -90,8 +90,9 @@ def _choice(reply: Reply) -> dict[str, Any] | None:
 
 def _said(message: dict[str, Any]) -> str:
     """Text, then calls as lines of JSON."""
-    functions = [call.get("function") or {} for call in message.get("tool_calls") or ()]
-    calls = [call_line(str(one.get("name")), str(one.get("arguments"))) for one in functions]
+    given = message.get("tool_calls")
+    functions = [call.get("function") for call in given if isinstance(call, dict)] if isinstance(given, list) else []
+    calls = [call_line(str(one.get("name")), str(one.get("arguments"))) for one in functions if isinstance(one, dict)]
     return "\n".join(text for text in [str(message.get("content") or ""), *calls] if text)
 
 

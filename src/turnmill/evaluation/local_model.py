@@ -82,6 +82,10 @@ class LocalModel:
         wanted = len(question.prompt_ids) + self._sampling.room(question)
         if context and wanted > context:
             return f"the prompt and room for the answer are {wanted:,} tokens; the model sees {context:,}"
+        embedded = int(bare_model(self._model).get_input_embeddings().weight.shape[0])
+        greatest = int(question.prompt_ids.max(initial=0))
+        if greatest >= embedded:
+            return f"token {greatest} is not among the model's {embedded:,}"
         return None
 
     def _batches(self, questions: Sequence[Question]) -> Iterator[list[int]]:

@@ -16,6 +16,8 @@ from turnmill.files.inventory import json_file
 
 PREFIX = "checkpoint-"
 """As transformers names its own."""
+REPLACED = "replaced-"
+"""A checkpoint while another one of its step takes its place."""
 STATE = "turnmill.json"
 """What we know of a checkpoint: of which run it is, and where it stands."""
 
@@ -39,10 +41,16 @@ class Checkpoints:
         return self.folder / "draft"
 
     def begin(self) -> None:
-        """Make the folder, and throw away what an interrupted save left."""
+        """Make the folder, and undo what an interrupted save left."""
         with writing(self.folder):
             shutil.rmtree(self.draft, ignore_errors=True)
             self.folder.mkdir(parents=True, exist_ok=True)
+            for replaced in self.folder.glob(f"{REPLACED}*"):
+                target = self.folder / f"{PREFIX}{replaced.name.removeprefix(REPLACED)}"
+                if target.exists():
+                    shutil.rmtree(replaced)
+                else:
+                    os.rename(replaced, target)
 
     def all(self) -> list[Path]:
         """The whole ones, in the order of their steps."""
@@ -60,17 +68,19 @@ class Checkpoints:
         with writing(self.folder):
             write_whole(drafted / STATE, json_file({"recipe": self._recipe, "state": state}))
             sync_tree(drafted)
+            replaced = self.folder / f"{REPLACED}{step}"
             if target.exists():
-                shutil.rmtree(target)
+                os.rename(target, replaced)
             os.rename(drafted, target)
             sync_names(self.folder)
+            shutil.rmtree(replaced, ignore_errors=True)
         return target
 
     def state_of(self, checkpoint: Path) -> dict[str, Any]:
         """Where the run stood at a checkpoint.
 
         Raises:
-            UsageError: it is none, or not whole.
+            UsageError: it is none, or not whole, or the best one that it names is not there.
             StaleError: it is of other data, another model or other options.
         """
         try:
@@ -83,17 +93,24 @@ class Checkpoints:
         if differs:
             what = f"{checkpoint} is of another run:\n" + "\n".join(f"  {line}" for line in differs)
             raise StaleError(what, next_step=f"mv {shell_word(self.folder)} {shell_word(f'{self.folder}.old')}")
+        best = state.get("best")
+        if best and not (self.of_step(best[0]) / STATE).is_file():
+            what = f"{checkpoint}: its best weights are of step {best[0]}, and {self.of_step(best[0])} is not there"
+            raise UsageError(what, next_step=f"ls {shell_word(checkpoint.parent)}")
         return dict(state)
 
-    def rotate(self, keep: int, best: int | None) -> None:
-        """Leave the last ones and the best one.
+    def rotate(self, keep: int, best: int | None, step: int) -> None:
+        """Leave the last ones and the best one; a run that went back left the course of those behind it.
 
         Args:
             keep: how many of the last.
             best: step of the best one.
+            step: of the run.
         """
-        for path in self.all()[:-keep]:
-            if step_of(path) != best:
+        found = self.all()
+        kept = [path for path in found if step_of(path) <= step][-keep:]
+        for path in found:
+            if path not in kept and step_of(path) != best:
                 shutil.rmtree(path)
 
     def of_step(self, step: int) -> Path:

@@ -8,15 +8,19 @@ how it counts them.
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 from torch.optim.lr_scheduler import LambdaLR
 
+from turnmill.errors import HealthError, UsageError, shell_word
 from turnmill.isolation import OF_THE_LOSS
 from turnmill.stream.collate import IGNORE
+from turnmill.training.checkpoints import Checkpoints
 from turnmill.training.watch import LOSS, Watch
 
 if TYPE_CHECKING:
@@ -151,7 +155,9 @@ class FedSteps(transformers.Trainer):
         return str(self.run.watch.checkpoints.draft)
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        transformers.Trainer._save_checkpoint(self, model, trial)  # TRL's would write a card, too
+        require_numbers(model, self.state.global_step)
+        with _written(self.run.watch.checkpoints):
+            transformers.Trainer._save_checkpoint(self, model, trial)  # TRL's would write a card, too
         self.accelerator.wait_for_everyone()
         if self.run.rank == 0:
             self.run.watch.saved()
@@ -180,6 +186,35 @@ class _Told(transformers.TrainerCallback):
         if logs and "loss" in logs:
             names = ("loss", "learning_rate", "grad_norm")
             self._watch.logged({name: float(logs[name]) for name in names if name in logs})
+
+
+def require_numbers(model: Any, step: int) -> None:
+    """Refuse to keep weights that a last step broke: its own loss does not show it.
+
+    Raises:
+        HealthError: one that trains is no number.
+    """
+    for name, values in model.named_parameters():
+        if values.requires_grad and not bool(torch.isfinite(values).all()):
+            what = f"{name} holds no finite numbers behind step {step}: the weights are of no use, and are not saved"
+            raise HealthError(what, next_step="--train.learning_rate 1e-5")
+
+
+@contextmanager
+def _written(checkpoints: Checkpoints) -> Iterator[None]:
+    """Turns what the disk refuses into an error: those who write weights have errors of their own for it.
+
+    Raises:
+        UsageError: a checkpoint cannot be written; those before it stay.
+    """
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except (OSError, RuntimeError, SafetensorError) as problem:
+        reason = (str(problem).splitlines() or [""])[0]
+        what = f"cannot write a checkpoint into {checkpoints.draft}: {reason}"
+        raise UsageError(what, next_step=f"df -h {shell_word(checkpoints.folder)}") from problem
 
 
 def _any_rank(flag: bool, args: Any) -> bool:

@@ -88,6 +88,11 @@ class StepLoader:
         return self.is_epoch_end and self._epochs is not None and self.epoch + 1 >= self._epochs
 
     @property
+    def is_over(self) -> bool:
+        """Whether nothing is left of the run."""
+        return self.is_end or (self._epochs is not None and self.epoch >= self._epochs)
+
+    @property
     def progress(self) -> float:
         """Epochs that were gone through, with the share of the current one."""
         return self.epoch + self._step / max(1, self._steps)

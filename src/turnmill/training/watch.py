@@ -108,7 +108,8 @@ class Watch:
         if self.loader.is_epoch_end:
             self._end_epoch()
         if self.evaluate is not None and rhythm.eval_every and (at_end or step % rhythm.eval_every == 0):
-            decision.evaluate, self.owes_evaluation = not stops, stops
+            decision.evaluate = at_end or not stops  # nobody goes on with a run that is over
+            self.owes_evaluation = not decision.evaluate
         decision.save = at_end or stops or step % rhythm.save_every == 0
         decision.stop = at_end or stops
         if stops and not at_end:
@@ -153,7 +154,7 @@ class Watch:
     def saved(self) -> None:
         """Put the checkpoint that a trainer drafted in its place."""
         self.checkpoints.commit(self.step, self.state_dict())
-        self.checkpoints.rotate(self.rhythm.keep_checkpoints, self.standing.best_step)
+        self.checkpoints.rotate(self.rhythm.keep_checkpoints, self.standing.best_step, self.step)
 
     def state_dict(self) -> dict[str, Json]:
         """Where the run stands: small, JSON."""
@@ -177,6 +178,18 @@ class Watch:
         self.last = math.nan if state["last"] is None else state["last"]
         if state["best"] is not None:
             self.standing = Standing(*state["best"])
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run that goes on had only to be published; `ended` says then why it ended."""
+        patience, max_steps = self.rhythm.patience, self.rhythm.max_steps
+        if max_steps is not None and self.step >= max_steps:
+            self.ended = "max_steps"
+        elif patience is not None and self.standing.without_best >= patience:
+            self.ended = "patience"
+        else:
+            return self.loader.is_over
+        return True
 
     def _write(self, **values: Json) -> None:
         if self.journal is not None:

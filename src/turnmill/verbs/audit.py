@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -163,6 +164,8 @@ def _cost(
     for number, found in respondent.costs(waiting) if waiting else ():
         if isinstance(found, Unscored):
             costless[found.reason] += 1
+        elif not math.isfinite(found):
+            costless["their cost is not a finite number: the model's weights may be of no use"] += 1
         else:
             book.cost(waiting[number].key, found)
         done += 1

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from turnmill.conversation import Json
 from turnmill.errors import Interrupted, UsageError, shell_word
 from turnmill.files.disk import beside
@@ -151,21 +153,22 @@ def plan_of(config: Config, origins: Origins, place: Place, again: str) -> Train
         device="cuda" if placement.is_on_gpu else "cpu",
         run_name=options.run_name or place.output.name,
     )
-    recipe = recipe_of(options, data, directory, config.seed, ranks)
+    recipe = recipe_of(options, data, directory, config, ranks)
     resume_from = _resumed(place, Checkpoints(place.work, recipe))
     if ranks.rank == 0:
         _require_output(place, data)
     return TrainPlan(config, origins, options, place, data, directory, placement, ranks, recipe, resume_from, notes)
 
 
-def recipe_of(options: Train, data: PreparedData, directory: Path, seed: int, ranks: Ranks) -> dict[str, Json]:
-    """All that can change a loss."""
+def recipe_of(options: Train, data: PreparedData, directory: Path, config: Config, ranks: Ranks) -> dict[str, Json]:
+    """All that can change a loss, of training or of an evaluation: the best one is chosen by these."""
     given = dataclasses.asdict(options)
     return {
         "data": data.manifest["fingerprint"],
         "model": weights_digest(directory),
-        "seed": seed,
+        "seed": config.seed,
         "ranks": ranks.total,
+        "evaluate": msgspec.json.decode(msgspec.json.encode(config.evaluate)),
         "train": {name: _plain(given[name]) for name in OF_THE_RUN},
     }
 
@@ -248,15 +251,18 @@ def run(plan: TrainPlan, telling: Telling) -> Trained:
     parameters = _parameters(model)
     with claim(plan.place.output) if is_first else nullcontext(), _asked_to_stop(watch, telling):
         if is_first:
+            _resumed(plan.place, checkpoints)  # once more: another run may have had the place until now
+            _require_output(plan.place, plan.data)
             checkpoints.begin()
             watch.journal = Journal(plan.place.work / METRICS, watch.step)
         telling.begin(watch.step, horizon)
-        _train(
-            TrainingRun(
-                model, tokenizer, loader, schedule, options, plan.config.seed, options.device, plan.place.work, watch,
-                plan.ranks.rank, plan.resume_from,
-            )
-        )  # fmt: skip
+        if plan.resume_from is None or not watch.is_over:
+            _train(
+                TrainingRun(
+                    model, tokenizer, loader, schedule, options, plan.config.seed, options.device, plan.place.work,
+                    watch, plan.ranks.rank, plan.resume_from,
+                )
+            )  # fmt: skip
     leave_ranks(plan.ranks)
     if watch.ended == "interrupted":
         what = f"stopped at step {watch.step:,}, and saved {checkpoints.of_step(watch.step)}"

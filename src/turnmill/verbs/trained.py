@@ -7,10 +7,13 @@ import platform
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from turnmill.conversation import Json
+from turnmill.errors import UsageError, shell_word
 from turnmill.files.inventory import json_file
 from turnmill.files.publish import publish
 from turnmill.report.training_page import training_page
@@ -64,7 +67,14 @@ def _tokenizer(trained: Trained, scratch: Path) -> dict[str, Path | bytes]:
 
 
 def _weights(checkpoint: Path) -> dict[str, Path | bytes]:
-    """What of a checkpoint a model is loaded from; its tokenizer files are left to the model's own."""
+    """What of a checkpoint a model is loaded from; its tokenizer files are left to the model's own.
+
+    Raises:
+        UsageError: it is not there.
+    """
+    if not (checkpoint / STATE).is_file():
+        what = f"{checkpoint} is not there: its weights were to be published"
+        raise UsageError(what, next_step=f"ls {shell_word(checkpoint.parent)}")
     wanted = (".safetensors", ".bin", ".json")
     tokenizers = ("tokenizer", "special_tokens", "added_tokens", "chat_template", "vocab", "rng_state")
     return {
@@ -90,7 +100,7 @@ def summary_of(trained: Trained, metrics: list[dict[str, Json]]) -> dict[str, An
         "epochs": round(watch.loader.progress, 6),
         "horizon": trained.schedule.horizon,
         "ended": watch.ended,
-        "loss": {"first": losses[0], "last": losses[-1]} if losses else None,
+        "loss": _ends(losses) if losses else None,
         "evaluated": standing.best_step is not None,
         "best": None if standing.best_step is None else {"step": standing.best_step, "loss": standing.best_loss},
         "evaluations": [line for line in metrics if "eval/loss" in line],
@@ -140,3 +150,9 @@ def _version(metadata: Any, name: str) -> str | None:
         return str(metadata.version(name))
     except metadata.PackageNotFoundError:
         return None
+
+
+def _ends(losses: Sequence[float]) -> dict[str, float]:
+    """Means over the first and the last tenth of the steps: one step alone hangs on what its rows happen to be."""
+    tenth = max(1, len(losses) // 10)
+    return {"first": fmean(losses[:tenth]), "last": fmean(losses[-tenth:])}

@@ -16,6 +16,16 @@ IGNORE = -100
 Row = dict[str, Any]
 
 
+def prepared(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    """OUT of some rows below a folder, as the command makes it for SmolLM2."""
+    from turnmill.cli.app import run
+
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    flags = ["--model", "smollm2", "--workers", "1", "--output", str(folder / "out")]
+    assert run(["prepare", str(folder / "rows.jsonl"), *flags]) == 0
+    return folder / "out"
+
+
 class Published:
     """An OUT of `turnmill prepare`."""
 

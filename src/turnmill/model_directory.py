@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from turnmill.errors import UsageError
+from turnmill.errors import UsageError, shell_word
 
 NAMED_SPECIAL_TOKENS = (
     "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
@@ -183,7 +183,8 @@ class ModelFiles:
         try:
             value = json.loads(read_text(path))
         except json.JSONDecodeError as error:
-            raise UsageError(f"{str(path)!r} is not valid JSON: {error}") from error
+            what = f"{str(path)!r} is not valid JSON: {error}"
+            raise UsageError(what, next_step=f"python -m json.tool {shell_word(path)}") from error
         if not isinstance(value, dict):
             raise UsageError(f"{str(path)!r} holds a {type(value).__name__}, expected a JSON object")
         return value

@@ -15,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 
 from chats import chat
 from memorised import learn, save, small
+from published import prepared
 from turnmill.cli.app import run
 
 ROWS = [
@@ -31,22 +32,7 @@ MAIN = "from turnmill.cli.app import main; main()"
 def place(tmp_path_factory, smollm2_directory):
     """A folder of five prepared rows, a model that knows them, and the same before it learned."""
     folder = tmp_path_factory.mktemp("audit")
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    assert (
-        run(
-            [
-                "prepare",
-                str(folder / "rows.jsonl"),
-                "--model",
-                "smollm2",
-                "--workers",
-                "1",
-                "--output",
-                str(folder / "out"),
-            ]
-        )
-        == 0
-    )
+    prepared(folder, ROWS)
     save(small(), smollm2_directory, folder / "untrained")
     save(learn(small(), folder / "out"), smollm2_directory, folder / "trained")
     return folder

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from chats import chat, numbered
-from turnmill.cli.app import run
+from published import prepared
 
 TEMPLATE = """{%- for m in messages %}
 {{- '<|im_start|>' + m.role + '\\n\\n' + m.content + '<|im_end|>\\n' }}
@@ -19,24 +19,7 @@ ROWS = [chat(*texts, id=f"r{number}") for number, texts in enumerate(numbered(24
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     """OUT of `ROWS`; read only."""
-    folder = tmp_path_factory.mktemp("base")
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
-    assert (
-        run(
-            [
-                "prepare",
-                str(folder / "rows.jsonl"),
-                "--model",
-                "smollm2",
-                "--workers",
-                "1",
-                "--output",
-                str(folder / "out"),
-            ]
-        )
-        == 0
-    )
-    return folder / "out"
+    return prepared(tmp_path_factory.mktemp("base"), ROWS)
 
 
 @pytest.fixture

@@ -175,5 +175,5 @@ def _answer(call: Invocation, answer: dict[str, Any]) -> None:
         loss, best = answer["loss"], answer["best"]
         fell = f", loss {loss['first']:.4f} → {loss['last']:.4f}" if loss else ""
         told = f", weights of step {best['step']:,} (eval/loss {best['loss']:.4f})" if best else ""
-        write(f"{output}: {answer['steps']:,} steps{fell}{told}")
+        write(f"{output}: optimizer steps {answer['steps']:,}{fell}{told}")
     next_step(f"turnmill evaluate {shell_word(output)}")

@@ -43,7 +43,7 @@ def training_page(summary: Mapping[str, Any], metrics: Sequence[Mapping[str, Any
 
 def _headline(summary: Mapping[str, Any]) -> str:
     best = summary["best"]
-    told = f"{summary['steps']:,} optimizer steps"
+    told = f"Optimizer steps: {summary['steps']:,}"
     if best is not None:
         told += f"; the weights are those of step {best['step']:,}, whose evaluation was the best ({best['loss']:.4f})"
     elif not summary["evaluated"]:

@@ -370,7 +370,7 @@ def _tell(plan: TrainPlan, telling: Telling, reason: str, horizon: int, *, has_e
     for note in plan.notes:
         telling.notice(note)
     estimate = "" if plan.options.max_steps or plan.options.exact_steps else "about "
-    telling.notice(f"{estimate}{horizon:,} optimizer steps")
+    telling.notice(f"optimizer steps: {estimate}{horizon:,}")
     if plan.resume_from is not None:
         telling.notice(f"going on from {plan.resume_from}")
     if not has_evaluation:

@@ -84,7 +84,7 @@ bench-scale: $(READY)  ## time prepare with one and two processes and on Ray, ov
 parity: $(READY)  ## let Axolotl, LLaMA-Factory and ms-swift load exports with their own code, each in its environment
 	$(BIN)/python bench/parity.py
 
-e2e: $(READY)  ## prepare real rows, train SmolLM2 on them, evaluate, audit and export it (ten minutes)
+e2e: $(READY)  ## prepare real rows, train SmolLM2 on them, evaluate, audit and export it (some minutes)
 	examples/training/run.sh
 
 clean:  ## remove the environment and every cache

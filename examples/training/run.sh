@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trains SmolLM2 on real rows, and shows what it learned: evaluated before and after, audited, exported.
-# Takes some ten minutes on one CPU core. Writes into training/.
+# Takes some minutes on two CPU cores. Writes into training/.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 make --silent .venv/.installed

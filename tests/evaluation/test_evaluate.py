@@ -193,7 +193,8 @@ def test_the_model_is_found_inside_what_training_puts_around_it(model):
 
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")  # peft asks transformers so
 def test_adapters_that_put_tokens_before_rows_are_refused():
-    peft = pytest.importorskip("peft")
+    import peft
+
     config = peft.PromptTuningConfig(task_type="CAUSAL_LM", num_virtual_tokens=4)
     with pytest.raises(UsageError, match="PROMPT_TUNING put tokens of their own before each row"):
         evaluate(peft.get_peft_model(tiny_model("llama"), config), [made_set("a", uneven(2))])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnmill.sorted_parts import SortedParts, parts_of, sortable, unsorted
+from turnmill.sorted_parts import SortedParts, number_of_key, parts_of, sortable
 
 KEYS = st.lists(st.integers(0, 9) | st.just(2**64 - 1), max_size=40)
 
@@ -46,7 +46,7 @@ def test_the_first_are_those_that_the_budget_pays_for(data, part_rows):
 @given(values=st.lists(st.floats(allow_nan=False), min_size=1))
 def test_keys_of_floats_are_in_their_order_and_turn_back(values):
     keys = sortable(np.array(values))
-    assert [unsorted(int(key)) for key in np.sort(keys)] == sorted(values)
+    assert [number_of_key(int(key)) for key in np.sort(keys)] == sorted(values)
 
 
 def test_zeros_are_equal():

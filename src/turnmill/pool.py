@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnmill.shuffle import mixed, salt_of
-from turnmill.sorted_parts import PART_ROWS, Allocate, SortedParts, in_memory, parts_of, sortable, unsorted
+from turnmill.sorted_parts import PART_ROWS, Allocate, SortedParts, in_memory, number_of_key, parts_of, sortable
 
 FAMILIAR, TYPICAL, UNFAMILIAR = 0, 1, 2
 FAMILIARITY = ("familiar", "typical", "unfamiliar")
@@ -97,7 +97,7 @@ class Pool:
 
     def median_perplexity(self) -> float:
         """The upper median of those that are available, of which there must be one."""
-        return unsorted(self._sorted(lambda rows: rows.perplexity, None).nth(self.rows // 2))
+        return number_of_key(self._sorted(lambda rows: rows.perplexity, None).nth(self.rows // 2))
 
     def _cost(self, numbers: NDArray[np.int64]) -> int:
         return int(self._values.cost[numbers].sum())

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 from turnmill.errors import UnknownName, UsageError, quote
 from turnmill.options import Select
 from turnmill.pool import AVAILABLE, FAMILIAR, FAMILIARITY, OUTSIDE, TAKEN, TYPICAL, UNFAMILIAR, Pool, Values, drawn
-from turnmill.sorted_parts import PART_ROWS, Allocate, SortedParts, in_memory, kept_in, parts_of, sortable, unsorted
+from turnmill.sorted_parts import (
+    PART_ROWS,
+    Allocate,
+    SortedParts,
+    in_memory,
+    kept_in,
+    number_of_key,
+    parts_of,
+    sortable,
+)
 from turnmill.strategies import SCORELESS, strategies
 
 CONTROL = 1
@@ -199,7 +208,7 @@ def _measured(scored: Scored, options: Select, room: Room) -> tuple[Values, NDAr
         finite.add(sortable(mean_nll[part][rows]), part.start + rows)
     buckets = room.allocate(scored.rows, np.int8)
     count = len(finite)
-    low, median, high = (unsorted(finite.nth(count * quarter // 4)) if count else np.inf for quarter in (1, 2, 3))
+    low, median, high = (number_of_key(finite.nth(count * quarter // 4)) if count else np.inf for quarter in (1, 2, 3))
     lower, upper = perplexity(np.array([low, high]))
     for part in room.parts(scored.rows):
         buckets[part] = UNFAMILIAR

@@ -48,7 +48,7 @@ def sortable(values: NDArray[np.float64]) -> Keys:
     return (bits ^ ((bits >> 63) | np.int64(-(2**63)))).view(np.uint64)
 
 
-def unsorted(key: int) -> float:
+def number_of_key(key: int) -> float:
     """The number that a key of `sortable` stands for."""
     bits = np.array([key], np.uint64).view(np.int64)
     sign = np.int64(-(2**63))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from turnmill.conversation import Json
 from turnmill.selection import CODES, FAMILIARITY, Groups, Room, Scored, Selected
-from turnmill.sorted_parts import Keys, nth_key, sortable, unsorted
+from turnmill.sorted_parts import Keys, nth_key, number_of_key, sortable
 
 Mask = Callable[[slice], NDArray[np.bool_]]
 """Neighbouring rows → (rows,) which of them are meant."""
@@ -123,5 +123,5 @@ def _distribution(keys: Sequence[Keys], total: float) -> dict[str, float]:
 
 def _quantile(keys: Sequence[Keys], place: float) -> float:
     """The value at a place between two, in proportion."""
-    low, high = (unsorted(nth_key(keys, number)) for number in (math.floor(place), math.ceil(place)))
+    low, high = (number_of_key(nth_key(keys, number)) for number in (math.floor(place), math.ceil(place)))
     return low + (high - low) * (place - math.floor(place))

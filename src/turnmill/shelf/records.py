@@ -33,6 +33,10 @@ class Change:
     """`new` or `replaced`."""
     sha256: str
 
+    def as_json(self) -> dict[str, str]:
+        """As `dataset sync --json` says it."""
+        return {"name": self.name, "what": self.what, "sha256": self.sha256}
+
 
 class Records:
     """The records of one database.

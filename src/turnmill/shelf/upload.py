@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO
 
 from turnmill.errors import UsageError, quote
-from turnmill.files.disk import sync_names, write_whole
-from turnmill.shelf.content import MAX_BYTES, Content, Fault, examine
+from turnmill.files.disk import sync_names, write_whole, writing
+from turnmill.shelf.content import CHUNK_BYTES, MAX_BYTES, Content, Fault, examine
 from turnmill.shelf.inside import directory_inside
 from turnmill.shelf.manifest import FORMATS, MANIFEST, MAX_NAME_CHARACTERS, Manifest, checked_name, parse_manifest
 from turnmill.shelf.scan import Dataset, Listing, Shelf, read_manifest
@@ -214,6 +214,28 @@ def publish(
         content = _examined(incoming, said, shelf.max_bytes)
         _named(incoming, folder, wanted, content, records, has_manifest=manifest is not None)
         return Dataset(folder, wanted.name, said, content), before is None
+
+
+def added(file: Path, shelf: Shelf, name: str | None = None, dialect: str | None = None) -> tuple[Dataset, bool]:
+    """Publish a copy of a file of this machine, as `publish` does, without a record.
+
+    Args:
+        file: that ends in `.jsonl`, `.json` or `.parquet`.
+        shelf: that it is added to.
+        name: of the dataset; None: the file's, without its ending.
+        dialect: how its rows say a chat.
+
+    Raises:
+        UploadRefused: the file is not valid, or the name is taken.
+        UsageError: the file cannot be read, or the shelf not be written.
+    """
+    ending = file.suffix.removeprefix(".")
+    wanted = wanted_of(f"{name}{file.suffix}" if name else file.name, ending if ending in FORMATS else None, dialect)
+    with writing(shelf.directory), Incoming(shelf.directory, shelf.max_bytes) as incoming:
+        with file.open("rb") as source:
+            while chunk := source.read(CHUNK_BYTES):
+                incoming.write(chunk)
+        return publish(incoming, wanted, shelf)
 
 
 def _place(shelf: Path, listing: Listing, wanted: Wanted) -> tuple[Path, Manifest | None]:

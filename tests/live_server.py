@@ -36,7 +36,8 @@ def main(shelf: str, database: str, options: str) -> None:
 
     app = create_app(Path(shelf), Database(database), Serve(**json.loads(options)))
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        print(listening.getsockname()[1], flush=True)
+        sys.stdout.write(f"{listening.getsockname()[1]}\n")
+        sys.stdout.flush()
         uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run([listening])
 
 

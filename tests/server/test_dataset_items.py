@@ -43,7 +43,8 @@ def test_one_dataset_is_told(client: TestClient, put) -> None:
 )
 def test_none_of_that_name(client: TestClient, put, path: str) -> None:
     put()
-    assert (client.get(path).status_code, client.get(path).json()["code"]) == (404, "dataset-unknown")
+    answer = client.get(path)
+    assert (answer.status_code, answer.json()["code"]) == (404, "dataset-unknown")
 
 
 def test_a_put_makes_a_dataset_and_replaces_it(client: TestClient) -> None:

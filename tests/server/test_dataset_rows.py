@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from turnmill.errors import UsageError
+from turnmill.executors.limited import Limits
 from turnmill.server.answers import Explained
 from turnmill.shelf import rows
 from turnmill.shelf.foreign_template import explain_foreign
@@ -121,6 +125,12 @@ def test_a_strangers_template_renders_the_row(explained) -> None:
     assert [turn["trained"] for turn in found["turns"]] == [False, True]
 
 
+@pytest.fixture
+def source(write) -> dict[str, Any]:
+    """Of a config, with one row."""
+    return {"name": "facts", "data": [str(write("facts.jsonl", row("a")))], "dialect": "alpaca"}
+
+
 @pytest.mark.parametrize(
     ("template", "said"),
     [
@@ -132,20 +142,31 @@ def test_a_strangers_template_renders_the_row(explained) -> None:
         ("nothing of the row", "cannot be used"),
     ],
 )
-def test_hostile_templates_are_refused(explained, template: str, said: str) -> None:
-    answer = explained(1, template_text=template)
+def test_hostile_templates_are_refused(source: dict[str, Any], template: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        explain_foreign(source, 0, template, {})
+
+
+def test_a_strangers_template_that_is_refused_is_a_problem(explained) -> None:
+    answer = explained(1, template_text="{% for %}")
     assert (answer.status_code, answer.json()["code"]) == (400, "template-not-usable")
-    assert said in answer.json()["detail"]
 
 
-def test_a_strangers_template_runs_where_nothing_can_be_opened(write) -> None:
-    source = {"name": "facts", "data": [str(write("facts.jsonl", row("a")))], "dialect": "alpaca"}
-    assert explain_foreign(source, 0, TEMPLATE, {})["text"]
-    from turnmill.errors import UsageError
-    from turnmill.executors.limited import Limits
-
+def test_a_strangers_template_that_takes_too_much_is_ended(source: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="was ended"):
         explain_foreign(source, 0, TEMPLATE, {}, Limits(wall_s=0.01))
+
+
+@pytest.mark.parametrize(("bound", "value"), [("NOFILE", 3), ("FSIZE", 0), ("CORE", 0)])
+def test_a_strangers_template_runs_where_nothing_can_be_opened(source, bound: str, value: int) -> None:
+    script = f"""
+import resource, sys
+from turnmill.shelf import foreign_template
+asked = foreign_template.Asked({source!r}, 0, {TEMPLATE!r}, {{}}, foreign_template.Limits())
+assert foreign_template._answer(asked).explanation
+sys.exit(resource.getrlimit(resource.RLIMIT_{bound})[1])
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == value
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_a_put_of_another_format(client: TestClient) -> None:
     [
         (FACTS, b"", 400, "file-not-valid"),
         (FACTS, b"x", 400, "file-not-valid"),
-        (f"{FACTS}?format=csv", ROW, 400, "file-not-valid"),
+        (f"{FACTS}?format=csv", ROW, 400, "request-not-valid"),
         (item("a%20b"), ROW, 400, "name-not-valid"),
         (item(".a"), ROW, 400, "name-not-valid"),
         (item("x" * 123), ROW, 400, "name-not-valid"),

@@ -18,8 +18,9 @@ from turnmill.server.listings import Listed
 from turnmill.server.problems import Problem
 from turnmill.server.registry import Registry, TheRegistry
 from turnmill.server.uploads import REFUSALS, published, received, told
-from turnmill.server.written import Written, answered, tags_of
+from turnmill.server.written import NOT_MODIFIED, Written, answered, tags_of
 from turnmill.shelf.directory import directory_of, remove_directory
+from turnmill.shelf.manifest import Format
 from turnmill.shelf.scan import Dataset
 from turnmill.shelf.tables import Job
 from turnmill.shelf.upload import name_locked, wanted_of
@@ -31,7 +32,10 @@ ITEM = "/datasets/by-name/{name}"
 Name = Annotated[str, Path(max_length=256, description="Of the dataset.")]
 IfMatch = Annotated[str | None, Header(description="Only if the dataset still has this ETag; *: only if it is there.")]
 IfNoneMatch = Annotated[str | None, Header(description="*: only if it is not there yet.")]
-UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"description": "dataset-unknown or dataset-not-usable"}}
+UNKNOWN: dict[int | str, dict[str, Any]] = {
+    404: {"description": "dataset-unknown, dataset-not-usable"},
+    503: {"description": "shelf-not-readable"},
+}
 STALE: dict[int | str, dict[str, Any]] = {412: {"description": "precondition-failed"}}
 BODY = {
     "requestBody": {
@@ -41,7 +45,7 @@ BODY = {
 }
 
 
-@router.get(ITEM, response_model=DatasetAnswer, responses=UNKNOWN)
+@router.get(ITEM, response_model=DatasetAnswer, responses={**NOT_MODIFIED, **UNKNOWN})
 async def show(request: Request, registry: TheRegistry, name: Name) -> Response:
     """One dataset, as the listing says it."""
     return answered(request, (await registry.listings.current()).item(name))
@@ -59,7 +63,7 @@ async def replace(
     name: Name,
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
-    format: Annotated[str | None, Query(max_length=16, description="jsonl, json or parquet.")] = None,
+    format: Annotated[Format, Query()] = "jsonl",
     dialect: Annotated[str | None, Query(max_length=64, description="How its rows say a chat, or auto.")] = None,
 ) -> Response:
     """Take the body as the file of a dataset, which is made where it is not there."""
@@ -68,7 +72,7 @@ async def replace(
         _require_tags(_tag_of(registry, before), if_match, if_none_match)
 
     with registry.uploading(), told():
-        wanted = wanted_of(f"{name}.{format or 'jsonl'}", format, dialect)
+        wanted = wanted_of(f"{name}.{format}", format, dialect)
         if if_match or if_none_match:  # known before the body comes, if it can be
             await run_sync(require, _dataset_of(await registry.listings.current(), name))
         with await run_sync(registry.incoming) as incoming:
@@ -81,10 +85,10 @@ async def replace(
     ITEM,
     status_code=204,
     responses={
-        403: {"description": "scope-too-small: force needs an admin's token"},
         404: {"description": "dataset-unknown"},
         409: {"description": "dataset-in-use"},
-        507: {"description": "not-stored: the disk refuses"},
+        503: {"description": "shelf-not-readable"},
+        507: {"description": "not-stored"},
         **STALE,
     },
 )
@@ -93,7 +97,7 @@ async def remove(
     registry: TheRegistry,
     name: Name,
     if_match: IfMatch = None,
-    force: Annotated[bool, Query(description="Although a job used it, or will.")] = False,
+    force: Annotated[bool, Query(description="Although a job used it, or will; needs the scope admin.")] = False,
 ) -> Response:
     """Remove a dataset, or a directory that is a problem, with everything in it; its record stays."""
     if force:
@@ -103,7 +107,7 @@ async def remove(
     return Response(status_code=204)
 
 
-@router.get(f"{ITEM}/versions", response_model=Versions, responses=UNKNOWN)
+@router.get(f"{ITEM}/versions", response_model=Versions, responses={**NOT_MODIFIED, **UNKNOWN})
 async def versions(request: Request, registry: TheRegistry, name: Name) -> Response:
     """The contents that its file had, by hash; contents that are gone are not kept."""
     dataset = (await registry.listings.current()).dataset(name)

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.requests import ClientDisconnect
 
+from turnmill.errors import UsageError
 from turnmill.server.answers import Dataset as DatasetAnswer
 from turnmill.server.listings import said
 from turnmill.server.problems import Problem
@@ -28,11 +29,10 @@ STATUSES = {
     "manifest-says-otherwise": 409, "dataset-not-usable": 409, "too-large": 413,
 }  # fmt: skip
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"description": "file-not-valid (with `faults`), name-not-valid or request-not-valid"},
-    409: {"description": "name-taken, file-named-otherwise, manifest-says-otherwise or dataset-not-usable"},
-    413: {"description": "too-large"},
-    503: {"description": "too-many-uploads (with Retry-After) or database-unavailable"},
-    507: {"description": "not-stored: the server's disk refuses the file"},
+    400: {"description": "file-not-valid, name-not-valid"},
+    409: {"description": "name-taken, file-named-otherwise, manifest-says-otherwise, dataset-not-usable"},
+    503: {"description": "too-many-uploads, shelf-not-readable"},
+    507: {"description": "not-stored"},
 }
 FORM = {
     "requestBody": {
@@ -119,6 +119,8 @@ def told() -> Iterator[None]:
         raise Problem(STATUSES[error.code], error.code, error.message, **more) from None
     except ClientDisconnect:
         raise Problem(400, "request-not-valid", "the client went away before the body's end") from None
+    except UsageError as error:  # it names paths of the server
+        raise Problem(507, "not-stored", "the server cannot write to the directory of the datasets") from error
     except OSError as error:
         detail = f"the server cannot keep the file: {error.strerror or 'it is not what was sent'}"
         raise Problem(507, "not-stored", detail) from error

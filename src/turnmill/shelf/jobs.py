@@ -25,6 +25,10 @@ NEWEST = 100
 """Jobs of a page."""
 
 
+class KeyUsedBefore(UsageError):
+    """An idempotency key that another job was made with."""
+
+
 class Jobs:
     """The jobs of one database.
 
@@ -41,7 +45,7 @@ class Jobs:
         """Put a job into the queue; of two with one idempotency key the first one is given.
 
         Raises:
-            UsageError: the key was given with another job.
+            KeyUsedBefore: the key was given with another job.
         """
         try:
             with self._database.writing() as session:
@@ -58,7 +62,7 @@ class Jobs:
         with self._database.reading() as session:
             found = session.scalars(select(Job).where(Job.idempotency_key == job.idempotency_key)).one()
         if (found.kind, found.dataset, found.options) != (job.kind, job.dataset, job.options):
-            raise UsageError(f"the key {quote(job.idempotency_key)} was given with another job")
+            raise KeyUsedBefore(f"the key {quote(job.idempotency_key)} was given with another job")
         return found
 
     def get(self, job_id: str) -> Job:

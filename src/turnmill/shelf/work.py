@@ -1,0 +1,206 @@
+"""The work of a job on this machine: commands, one after the other, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from turnmill.commands import Running
+from turnmill.errors import UnknownName, UsageError
+from turnmill.shelf.job_folder import JobFolder, make_steps
+from turnmill.shelf.tables import Job
+
+GRACE_S = 20.0
+"""For a command to end by itself."""
+SECRETS = ("TURNMILL_SIDECAR_SECRET", "TURNMILL_TOKEN")
+"""Of the environment: no command of a job inherits them."""
+SAID_BYTES = 4096
+"""The end of a log that is looked at for what went wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How work ended."""
+
+    status: str
+    """`done`, `failed` or `cancelled`."""
+    error: str | None = None
+    result: dict[str, Any] = field(default_factory=dict)
+
+
+class Work(Protocol):
+    """What a worker does for a job; nothing of it waits long."""
+
+    def step(self) -> Ended | None:
+        """Go on; gives how it ended, once it has."""
+
+    def progress(self) -> dict[str, Any] | None:
+        """How far it is."""
+
+    def cancel(self) -> None:
+        """End it, for good."""
+
+    def leave(self) -> None:
+        """Have nothing more to do with it: another worker takes it up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A command, and what it is called in the progress."""
+
+    name: str
+    arguments: Sequence[str]
+
+
+class Commands:
+    """Work that is commands.
+
+    Args:
+        folder: of the job.
+        tasks: one after the other; the first that fails ends the work.
+        before: brings what the tasks need; called once, before the first.
+    """
+
+    def __init__(self, folder: JobFolder, tasks: Sequence[Task], before: Callable[[], None] | None = None) -> None:
+        self._folder = folder
+        self._tasks = list(tasks)
+        self._before = before
+        self._at = 0
+        self._running: Running | None = None
+
+    def step(self) -> Ended | None:
+        """Begin the next command where one has ended."""
+        if self._running is not None:
+            code = self._running.ended()
+            if code is None:
+                return None
+            self._running = None
+            if code:
+                return Ended("failed", self._why(code))
+            self._at += 1
+        if self._at == len(self._tasks):
+            return Ended("done", None, self._result())
+        if self._before is not None:
+            self._before()
+            self._before = None
+        self._begin(self._tasks[self._at])
+        return None
+
+    def _begin(self, task: Task) -> None:
+        environment = {name: value for name, value in os.environ.items() if name not in SECRETS}
+        arguments = [sys.executable, "-m", "turnmill", *task.arguments]
+        with self._folder.log.open("a") as log:
+            log.write(f"--- {task.name}\n")
+        self._running = Running(arguments, self._folder.path, self._folder.log, environment)
+
+    def progress(self) -> dict[str, Any] | None:
+        """Which of the commands runs."""
+        if self._at == len(self._tasks):
+            return None
+        return {"task": self._tasks[self._at].name, "number": self._at + 1, "of": len(self._tasks)}
+
+    def cancel(self) -> None:
+        """End the command that runs."""
+        if self._running is not None:
+            self._running.stop(GRACE_S)
+            self._running = None
+
+    leave = cancel
+
+    def _why(self, code: int) -> str:
+        """What the command said last."""
+        words = _end_of(self._folder.log)
+        said = next((line for line in reversed(words) if line.startswith("turnmill: ")), words[-1] if words else "")
+        return f"{self._tasks[self._at].name} ended with exit code {code}: {said.removeprefix('turnmill: ')}"
+
+    def _result(self) -> dict[str, Any]:
+        """The answer of the last command, which is its last line that is JSON."""
+        for line in reversed(_end_of(self._folder.log, 1 << 20)):
+            if line.startswith("{"):
+                try:
+                    answer: dict[str, Any] = json.loads(line)
+                except ValueError:
+                    continue
+                return answer
+        return {}
+
+
+def _end_of(log: Path, size: int = SAID_BYTES) -> list[str]:
+    with log.open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - size))
+        return file.read().decode("utf-8", "replace").split("\n")
+
+
+def tasks_of(job: Job, folder: JobFolder, models: Mapping[str, Path]) -> list[Task]:
+    """The commands of a job that is done on this machine.
+
+    Args:
+        job: of any kind but `train`.
+        folder: of the job.
+        models: name → directory.
+
+    Raises:
+        UsageError: the job names no model, or one that is not there.
+    """
+    options = job.options
+    base = model_named(models, options.get("model"))
+    config = _write_config(job, folder, base)
+    steps = make_steps(folder.path.parent)
+    prepare = Task(
+        "prepare", ["prepare", str(config), "--output", str(folder.prepared), "--cache", str(steps), "--json"]
+    )
+    if job.kind == "prepare":
+        return [prepare]
+    return [prepare, Task(job.kind, [*_arguments(job, folder, base), "--output", str(folder.output), "--json"])]
+
+
+def model_named(models: Mapping[str, Path], name: str | None) -> Path:
+    """The directory of a model; without a name, of the only one.
+
+    Raises:
+        UsageError: there is none of that name, or not just one.
+    """
+    if name is None:
+        if len(models) != 1:
+            what = f"the job names no model, and there are {len(models)}"
+            raise UsageError(f"{what}; expected one of {', '.join(sorted(models)) or 'none'}")
+        return next(iter(models.values()))
+    if name not in models:
+        raise UnknownName("model", name, models)
+    return models[name]
+
+
+def _write_config(job: Job, folder: JobFolder, model: Path) -> Path:
+    """The config that the rows are prepared by; JSON is YAML, too."""
+    recipe, options = folder.recipe(), job.options
+    source = {"name": job.dataset, "data": [str(folder.dataset)], "dialect": recipe["dialect"]}
+    config: dict[str, Any] = {"seed": options.get("seed", 0), "model": {"name_or_path": str(model)}}
+    config["sources"] = [source]
+    if "max_tokens" in options:
+        config["fit"] = {"max_tokens": options["max_tokens"]}
+    held = recipe["splits"].get("eval")
+    if held is not None:
+        config["split"] = {"fraction": held} if held < 1 else {"rows": held}
+    path = folder.path / "config.yaml"
+    path.write_text(json.dumps(config, indent=2))
+    return path
+
+
+def _arguments(job: Job, folder: JobFolder, base: Path) -> list[str]:
+    options, prepared = job.options, str(folder.prepared)
+    model = str(folder.model if "job" in options else base)
+    adapts = ["--base", str(base)] if (folder.model / "adapter_config.json").exists() else []
+    if job.kind == "export":
+        return ["export", prepared, "--to", options["to"]]
+    if job.kind == "evaluate":
+        samples = ["--samples", str(options["samples"])] if "samples" in options else []
+        return ["evaluate", model, *adapts, "--data", f"{job.dataset}={prepared}#train", *samples]
+    limit = ["--max-new-tokens", str(options["max_new_tokens"])] if "max_new_tokens" in options else []
+    drawn = ["--samples", str(options["samples"]), "--seed", str(options.get("seed", 0))]
+    return ["audit", model, prepared, *adapts, *drawn, *limit]

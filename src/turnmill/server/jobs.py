@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 from collections.abc import AsyncIterator
 from datetime import datetime
 from pathlib import Path
@@ -31,8 +32,8 @@ MAX_LOG_BYTES = 1 << 20
 TheId = Annotated[JobId, InPath(description="Of the job.")]
 
 
-class JobSaid(BaseModel):
-    """A job."""
+class JobListed(BaseModel):
+    """A job, without what came of it."""
 
     model_config = ConfigDict(from_attributes=True)
 
@@ -46,17 +47,23 @@ class JobSaid(BaseModel):
     attempt: int
     cancel_requested: bool
     progress: dict[str, Any]
-    result: dict[str, Any]
     error: str | None
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
 
 
+class JobSaid(JobListed):
+    """A job."""
+
+    result: dict[str, Any]
+    """What its last command answered; paths are relative to the job's folder."""
+
+
 class JobsSaid(BaseModel):
     """Jobs, the newest first."""
 
-    jobs: list[JobSaid]
+    jobs: list[JobListed]
     next: str | None
     """What to give as `before` for the next page; null: this was the last one."""
 
@@ -102,7 +109,7 @@ def listed(
         found = jobs.newest(before, limit + 1)
     except UnknownName as error:
         raise _unknown(error) from None
-    page = [JobSaid.model_validate(job) for job in found[:limit]]
+    page = [JobListed.model_validate(job) for job in found[:limit]]
     return JobsSaid(jobs=page, next=page[-1].id if len(found) > limit else None)
 
 
@@ -125,8 +132,7 @@ def cancel(service: TheService, job_id: TheId) -> JobSaid:
 def log(service: TheService, job_id: TheId, offset: Annotated[int, Query(ge=0, le=1 << 50)] = 0) -> LogSaid:
     """What the job's commands said, from a byte on; a megabyte at most."""
     ended = _found(service, job_id).status in ENDED
-    content, whole = _piece(JobFolder(service.options.jobs / job_id).log, offset)
-    return LogSaid(text=content.decode("utf-8", "replace"), next_offset=offset + len(content), is_whole=ended and whole)
+    return piece_of(JobFolder(service.options.jobs / job_id).log, offset, ended=ended)
 
 
 def _the_job(service: TheService, job_id: TheId) -> Job:
@@ -173,12 +179,21 @@ def _unknown(error: UnknownName) -> Problem:
     return Problem(404, "job-unknown", str(error))
 
 
-def _piece(path: Path, offset: int) -> tuple[bytes, bool]:
-    """Bytes of a log, whole characters, and whether they reach its end; one that is not there yet is empty."""
+def piece_of(path: Path, offset: int, *, ended: bool) -> LogSaid:
+    """A piece of a log, which may not be there yet.
+
+    Args:
+        path: of the log.
+        offset: where the piece begins.
+        ended: whether the job had ended before: then nothing comes behind the end.
+    """
     try:
         with path.open("rb") as file:
             file.seek(offset)
             content = file.read(MAX_LOG_BYTES)
-            return content, not file.read(1)
+            whole = not file.read(1)
     except FileNotFoundError:
-        return b"", True
+        content, whole = b"", True
+    is_last = ended and whole
+    text, taken = codecs.utf_8_decode(content, "replace", is_last)  # a character that is cut comes with the next piece
+    return LogSaid(text=text, next_offset=offset + taken, is_whole=is_last)

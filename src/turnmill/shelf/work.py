@@ -19,6 +19,8 @@ GRACE_S = 20.0
 """For a command to end by itself."""
 SECRETS = ("TURNMILL_SIDECAR_SECRET", "TURNMILL_TOKEN")
 """Of the environment: no command of a job inherits them."""
+MAX_ANSWER_BYTES = 1 << 20
+"""Of a command's answer in JSON."""
 SAID_BYTES = 4096
 """The end of a log that is looked at for what went wrong."""
 
@@ -116,14 +118,15 @@ class Commands:
         """What the command said last."""
         words = _end_of(self._folder.log)
         said = next((line for line in reversed(words) if line.startswith("turnmill: ")), words[-1] if words else "")
-        return f"{self._tasks[self._at].name} ended with exit code {code}: {said.removeprefix('turnmill: ')}"
+        said = said.removeprefix("turnmill: ").replace(f"{self._folder.path}/", "")
+        return f"{self._tasks[self._at].name} ended with exit code {code}: {said}"
 
     def _result(self) -> dict[str, Any]:
-        """The answer of the last command, which is its last line that is JSON."""
-        for line in reversed(_end_of(self._folder.log, 1 << 20)):
+        """The answer of the last command, which is its last line that is JSON; its paths begin at the job's folder."""
+        for line in reversed(_end_of(self._folder.log, MAX_ANSWER_BYTES)):
             if line.startswith("{"):
                 try:
-                    answer: dict[str, Any] = json.loads(line)
+                    answer: dict[str, Any] = json.loads(line.replace(f"{self._folder.path}/", ""))
                 except ValueError:
                     continue
                 return answer

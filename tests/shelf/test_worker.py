@@ -55,8 +55,8 @@ def job(jobs: Jobs) -> str:
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """The queue is told at every look."""
-    for name in ("LOOK_S", "STEP_S", "RENEW_S"):
-        monkeypatch.setattr(under_test, name, 0.005)
+    for name, value in {"LOOK_S": 0.005, "STEP_S": 0.005, "RENEWED": 0.0}.items():
+        monkeypatch.setattr(under_test, name, value)
 
 
 def in_the_background(jobs: Jobs, script: Script, during: Callable[[Worker], object]) -> None:
@@ -132,7 +132,7 @@ def test_a_worker_that_the_queue_does_not_hear_lets_go_before_its_lease_is_over(
 ) -> None:
     from sqlalchemy import text
 
-    monkeypatch.setattr(under_test, "LET_GO_S", 0.05)
+    monkeypatch.setattr(under_test, "LET_GO", 0.002)
     script = Script(None)
 
     def lose_the_table(_: Worker) -> None:

@@ -19,7 +19,7 @@ from turnmill.cli.shelf_options import (
     open_database,
     places,
 )
-from turnmill.cli.worker import SIDECAR, SIDECAR_SECRET
+from turnmill.cli.worker import LEASE, SIDECAR, SIDECAR_SECRET
 from turnmill.errors import UsageError, shell_word
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ MEGABYTE = 1024 * 1024
 @click.option("--workers", type=click.IntRange(0, 64), default=0, show_default=True, help="Begin so many workers, too.")
 @SIDECAR
 @SIDECAR_SECRET
+@LEASE
 def command(
     shelf: Path | None,
     database: str,
@@ -104,7 +105,7 @@ def _require_token(host: str, database: Database, address: str) -> None:
 
 
 def _worker_arguments(where: Places, models: tuple[str, ...], how: dict[str, Any]) -> list[str]:
-    arguments = ["--database", where.database, "--jobs", str(where.jobs)]
+    arguments = ["--database", where.database, "--jobs", str(where.jobs), "--lease", str(how["lease_s"])]
     for name in models:
         arguments += ["--models", name]
     for name in ("sidecar", "sidecar_secret_file"):

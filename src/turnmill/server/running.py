@@ -71,6 +71,8 @@ def run(app: FastAPI, opened: socket.socket, workers: Sequence[Sequence[str]]) -
         timeout_graceful_shutdown=int(GRACE_S),
         timeout_keep_alive=30,
     )
+    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends at them, and then sends them once more
+        signal.signal(number, lambda *_: None)
     asyncio.run(_served(uvicorn.Server(config), opened, workers))
 
 
@@ -98,8 +100,9 @@ async def _keep(workers: Sequence[Sequence[str]]) -> None:
 
 
 def _begin(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
-    """A worker in a group of its own: Ctrl-C of the terminal reaches it through the server."""
-    return subprocess.Popen([sys.executable, "-m", "turnmill", "worker", *arguments], start_new_session=True)
+    """A worker in a group of its own: Ctrl-C of the terminal reaches it through the server, its end by the pipe."""
+    command = [sys.executable, "-m", "turnmill", "worker", "--beside-server", *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
 def _await(running: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -54,6 +54,10 @@ class Train(Asked):
     """The greatest one."""
     batch_size: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Packs or examples of a step on one device."""
+    gradient_accumulation_steps: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Of them that one step of the optimizer adds up."""
+    lora_rank: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Of the adapters."""
 
 
 class _OfModel(Asked):

@@ -39,7 +39,7 @@ class Jobs:
 
     def __init__(self, database: Database, lease: timedelta = LEASE) -> None:
         self._database = database
-        self._lease = lease
+        self.lease = lease
 
     def add(self, job: Job) -> Job:
         """Put a job into the queue; of two with one idempotency key the first one is given.
@@ -145,7 +145,7 @@ class Jobs:
             return session.scalar(select(Job.id).where(free).limit(1)) is not None
 
     def _lease_to(self, session: Session, job: Job, worker: str) -> None:
-        job.status, job.leased_by, job.leased_until = "running", worker, now() + self._lease
+        job.status, job.leased_by, job.leased_until = "running", worker, now() + self.lease
         job.attempt += 1
         job.started_at = job.started_at or now()
         _note(session, job, "status", {"status": "running", "attempt": job.attempt})
@@ -165,7 +165,7 @@ class Jobs:
             job = _held(session, job_id, worker)
             if job is None:
                 return None
-            job.leased_until = now() + self._lease
+            job.leased_until = now() + self.lease
             if progress is not None and progress != job.progress:
                 job.progress = progress
                 _note(session, job, "progress", progress)
@@ -174,7 +174,18 @@ class Jobs:
     def finish(
         self, job_id: str, worker: str, status: str, *, error: str | None = None, result: dict[str, Any] | None = None
     ) -> bool:
-        """Say how a job ended; False where the worker has it no more, and what it says counts for nothing."""
+        """Say how a job ended.
+
+        Args:
+            job_id: of the job.
+            worker: that has it.
+            status: `done`, `failed` or `cancelled`.
+            error: what was wrong.
+            result: what came of it.
+
+        Returns:
+            Whether that counts: not where another worker has it.
+        """
         with self._database.writing() as session:
             job = _held(session, job_id, worker)
             if job is None:

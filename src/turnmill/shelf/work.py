@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from turnmill.commands import Running
 from turnmill.errors import UnknownName, UsageError
+from turnmill.shelf.background import Background
 from turnmill.shelf.job_folder import JobFolder, make_steps
 from turnmill.shelf.tables import Job
 
@@ -21,6 +22,8 @@ SECRETS = ("TURNMILL_SIDECAR_SECRET", "TURNMILL_TOKEN")
 """Of the environment: no command of a job inherits them."""
 MAX_ANSWER_BYTES = 1 << 20
 """Of a command's answer in JSON."""
+ADAPTERS = "adapter_config.json"
+"""Of a directory of adapters, which change the weights of another model."""
 SAID_BYTES = 4096
 """The end of a log that is looked at for what went wrong."""
 
@@ -56,7 +59,8 @@ class Task:
     """A command, and what it is called in the progress."""
 
     name: str
-    arguments: Sequence[str]
+    arguments: Callable[[], Sequence[str]]
+    """Asked for when it is begun: they may hang on what the ones before it made."""
 
 
 class Commands:
@@ -65,7 +69,7 @@ class Commands:
     Args:
         folder: of the job.
         tasks: one after the other; the first that fails ends the work.
-        before: brings what the tasks need; called once, before the first.
+        before: brings what the tasks need; called once, before the first, and may take long.
     """
 
     def __init__(self, folder: JobFolder, tasks: Sequence[Task], before: Callable[[], None] | None = None) -> None:
@@ -74,6 +78,7 @@ class Commands:
         self._before = before
         self._at = 0
         self._running: Running | None = None
+        self._bringing: Background[None] | None = None
 
     def step(self) -> Ended | None:
         """Begin the next command where one has ended."""
@@ -87,24 +92,32 @@ class Commands:
             self._at += 1
         if self._at == len(self._tasks):
             return Ended("done", None, self._result())
-        if self._before is not None:
-            self._before()
-            self._before = None
+        if self._before is not None and not self._is_brought(self._before):
+            return None
         self._begin(self._tasks[self._at])
         return None
 
+    def _is_brought(self, before: Callable[[], None]) -> bool:
+        """Whether what the tasks need is there; begun at the first look."""
+        if self._bringing is None:
+            self._bringing = Background(before)
+        if not self._bringing.is_done:
+            return False
+        self._bringing.result()
+        self._before = None
+        return True
+
     def _begin(self, task: Task) -> None:
         environment = {name: value for name, value in os.environ.items() if name not in SECRETS}
-        arguments = [sys.executable, "-m", "turnmill", *task.arguments]
+        arguments = [sys.executable, "-m", "turnmill", *task.arguments()]
         with self._folder.log.open("a") as log:
             log.write(f"--- {task.name}\n")
         self._running = Running(arguments, self._folder.path, self._folder.log, environment)
 
     def progress(self) -> dict[str, Any] | None:
         """Which of the commands runs."""
-        if self._at == len(self._tasks):
-            return None
-        return {"task": self._tasks[self._at].name, "number": self._at + 1, "of": len(self._tasks)}
+        at = min(self._at, len(self._tasks) - 1)
+        return {"task": self._tasks[at].name, "number": at + 1, "of": len(self._tasks)}
 
     def cancel(self) -> None:
         """End the command that runs."""
@@ -155,12 +168,11 @@ def tasks_of(job: Job, folder: JobFolder, models: Mapping[str, Path]) -> list[Ta
     base = model_named(models, options.get("model"))
     config = _write_config(job, folder, base)
     steps = make_steps(folder.path.parent)
-    prepare = Task(
-        "prepare", ["prepare", str(config), "--output", str(folder.prepared), "--cache", str(steps), "--json"]
-    )
+    prepared = ["prepare", str(config), "--output", str(folder.prepared), "--cache", str(steps), "--json"]
+    prepare = Task("prepare", lambda: prepared)
     if job.kind == "prepare":
         return [prepare]
-    return [prepare, Task(job.kind, [*_arguments(job, folder, base), "--output", str(folder.output), "--json"])]
+    return [prepare, Task(job.kind, lambda: _arguments(job, folder, base))]
 
 
 def model_named(models: Mapping[str, Path], name: str | None) -> Path:
@@ -196,14 +208,20 @@ def _write_config(job: Job, folder: JobFolder, model: Path) -> Path:
 
 
 def _arguments(job: Job, folder: JobFolder, base: Path) -> list[str]:
+    """Of the command that looks at the prepared dataset, or at a model with it."""
     options, prepared = job.options, str(folder.prepared)
-    model = str(folder.model if "job" in options else base)
-    adapts = ["--base", str(base)] if (folder.model / "adapter_config.json").exists() else []
+    answer = ["--output", str(folder.output), "--json"]
     if job.kind == "export":
-        return ["export", prepared, "--to", options["to"]]
+        return ["export", prepared, "--to", options["to"], *answer]
+    model = [str(folder.model if "job" in options else base)]
+    if "job" in options and (folder.model / ADAPTERS).exists():
+        model += ["--base", str(base)]
     if job.kind == "evaluate":
-        samples = ["--samples", str(options["samples"])] if "samples" in options else []
-        return ["evaluate", model, *adapts, "--data", f"{job.dataset}={prepared}#train", *samples]
-    limit = ["--max-new-tokens", str(options["max_new_tokens"])] if "max_new_tokens" in options else []
-    drawn = ["--samples", str(options["samples"]), "--seed", str(options.get("seed", 0))]
-    return ["audit", model, prepared, *adapts, *drawn, *limit]
+        return ["evaluate", *model, "--data", f"{job.dataset}={prepared}#train", *_flags(options, "samples"), *answer]
+    return ["audit", *model, prepared, *_flags(options, "samples", "seed", "max_new_tokens"), *answer]
+
+
+def _flags(options: Mapping[str, Any], *names: str) -> list[str]:
+    """Options of a job as those of a command."""
+    given = [name for name in names if name in options]
+    return [word for name in given for word in (f"--{name.replace('_', '-')}", str(options[name]))]

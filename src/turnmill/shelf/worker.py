@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from turnmill.errors import TurnmillError
 from turnmill.shelf.database import DatabaseUnavailable
-from turnmill.shelf.jobs import LEASE, Jobs
+from turnmill.shelf.jobs import Jobs
 from turnmill.shelf.tables import Job
 from turnmill.shelf.work import Ended, Work
 
@@ -21,10 +21,10 @@ LOOK_S = 1.0
 """How often an empty queue is looked at."""
 STEP_S = 0.2
 """How often work that runs is looked at."""
-RENEW_S = 3.0
-"""How often the queue is told that the worker still has a job."""
-LET_GO_S = LEASE.total_seconds() * 0.6
-"""Work that the queue has heard nothing of for so long is left: soon another worker has it."""
+RENEWED = 0.1
+"""Share of the lease after which the queue is told again that the worker has a job."""
+LET_GO = 0.6
+"""Share of the lease: work that the queue has heard nothing of for so long is left, soon another worker has it."""
 LOG = logging.getLogger(__name__)
 
 
@@ -41,6 +41,7 @@ class Worker:
         self._jobs = jobs
         self._work_of = work_of
         self._stopping = threading.Event()
+        self._renew_s, self._let_go_s = (jobs.lease.total_seconds() * share for share in (RENEWED, LET_GO))
 
     def stop(self) -> None:
         """Let it end soon; a job that it has goes back into the queue."""
@@ -85,12 +86,13 @@ class Worker:
         while True:
             ended = work.step()
             if ended is not None:
+                self._renewed(job, work)
                 return ended
             if self._stopping.is_set():
                 work.leave()
                 self._jobs.give_back(job.id, self.name)
                 return None
-            if time.monotonic() - renewed > RENEW_S:
+            if time.monotonic() - renewed > self._renew_s:
                 renewed = time.monotonic()
                 said = self._renewed(job, work)
                 if said == "cancel":
@@ -98,7 +100,7 @@ class Worker:
                     return Ended("cancelled")
                 if said == "go on":
                     heard = renewed
-                elif said == "lost" or renewed - heard > LET_GO_S:
+                elif said == "lost" or renewed - heard > self._let_go_s:
                     LOG.warning("job %s: another worker has it, or soon will", job.id)
                     work.leave()
                     return None
@@ -117,7 +119,7 @@ class Worker:
 
     def _finish(self, job: Job, ended: Ended) -> None:
         """Say how a job ended, until the queue hears it or another worker has the job."""
-        until = time.monotonic() + LET_GO_S
+        until = time.monotonic() + self._let_go_s
         while True:
             try:
                 self._jobs.finish(job.id, self.name, ended.status, error=ended.error, result=ended.result)

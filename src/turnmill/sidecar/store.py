@@ -14,7 +14,7 @@ import msgspec
 
 from turnmill.errors import UsageError, quote
 from turnmill.files.disk import sync_names
-from turnmill.shelf.content import CHUNK_BYTES, Content, examine, first_lines
+from turnmill.shelf.content import CHUNK_BYTES, Content, Fault, examine, first_lines
 from turnmill.shelf.inside import opened_inside
 from turnmill.shelf.manifest import NAME_RULE, Manifest, checked_name
 from turnmill.sidecar.dataset import TrainingDataset
@@ -120,15 +120,16 @@ class Store:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _checked(self, path: Path) -> Draft:
+        first: list[Fault] = []
+
+        def refuse(fault: Fault) -> None:
+            first.append(fault)
+            raise Refused(400, "dataset-rows-invalid", str(first[0]))
+
         manifest = Manifest(path.name.removesuffix(SUFFIX), path.name)
-        try:
-            is_chat = _holds_messages(first_lines(path.parent, manifest, 1))
-            said = Manifest(manifest.name, manifest.file, dialect=CHAT_DIALECT if is_chat else None)
-            content = examine(path.parent, said, self.max_bytes)
-        except Refused:
-            raise
-        except UsageError as problem:
-            raise Refused(400, "dataset-rows-invalid", problem.message) from None
+        is_chat = _holds_messages(first_lines(path.parent, manifest, 1))
+        said = Manifest(manifest.name, manifest.file, dialect=CHAT_DIALECT if is_chat else None)
+        content = examine(path.parent, said, self.max_bytes, refuse)
         return Draft(path, content, CHAT_DIALECT if is_chat else LINE_RULE_DIALECT)
 
 

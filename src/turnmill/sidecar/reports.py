@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -185,7 +185,12 @@ def opened_artefact(folder: Path, path: str) -> Iterator[tuple[Artefact, BinaryI
         Refused: none of that path is published.
     """
     found = next((one for one in artefacts_of(folder) if one.path == path), None)
+    unknown = Refused(404, "artefact-unknown", f"the run has published no {quote(path)}; expected one of its artefacts")
     if found is None:
-        raise Refused(404, "artefact-unknown", f"the run has published no {quote(path)}; expected one of its artefacts")
-    with opened_inside(folder / TRAINED, path) as file:
+        raise unknown
+    with ExitStack() as opened:
+        try:
+            file = opened.enter_context(opened_inside(folder / TRAINED, path))
+        except (OSError, UsageError):  # gone since, or a link out that somebody put there
+            raise unknown from None
         yield found, file

@@ -1,4 +1,4 @@
-"""List, preview, validate, make and remove the datasets of a shelf."""
+"""List, preview, add, validate, make and remove the datasets of a shelf."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 
 @click.group()
 def command() -> None:
-    """List, preview, validate, make and remove the datasets of a shelf: directories with a `dataset.toml` each."""
+    """List, preview, add, validate, make and remove the datasets of a shelf: directories with a `dataset.toml` each."""
 
 
 @command.command("list")
@@ -127,6 +127,53 @@ def new(name: str, place: Path) -> None:
     manifest = make_dataset(place, _shelf(place).listing(), name)
     write(str(manifest))
     next_step(_command("validate", name, place))
+
+
+@command.command()
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE")
+@click.option("--name", metavar="NAME", help="Of the dataset; the file's own without its ending where it is not given.")
+@click.option("--dialect", metavar="DIALECT|auto", help="How its rows say a chat (turnmill list dialects).")
+@SHELF
+@JSON
+def add(file: Path, name: str | None, dialect: str | None, place: Path, as_json: bool) -> None:
+    """Copies a file onto the shelf as a dataset, or over the file of one; nothing of it is there unless it is valid."""
+    from turnmill.shelf.upload import UploadRefused, added
+
+    try:
+        dataset, is_new = added(file, _shelf(place), name, dialect)
+    except UploadRefused as error:
+        for fault in error.faults:
+            write(str(fault))
+        error.next_step = f"turnmill dataset list --shelf {shell_word(place)}"
+        raise
+    if as_json:
+        write_json(dataset.as_json())
+        return
+    write(f"{dataset.content.num_records:,} rows: {dataset.manifest.name} {'is added' if is_new else 'is replaced'}")
+    next_step(_command("preview", dataset.manifest.name, place))
+
+
+@command.command()
+@click.option("--database", "address", required=True, metavar="PATH|URL", help="SQLite's file, or postgresql://…")
+@SHELF
+@JSON
+def sync(address: str, place: Path, as_json: bool) -> None:
+    """Brings the records of a database up to date with the shelf, and says what changed."""
+    from turnmill.shelf.database import Database
+    from turnmill.shelf.records import Records
+
+    listing = _shelf(place).listing()
+    database = Database(address)
+    try:
+        changes = Records(database).changes(listing)
+    finally:
+        database.close()
+    if as_json:
+        write_json({"datasets": len(listing.datasets), "changes": [change.as_json() for change in changes]})
+        return
+    for change in changes:
+        write(f"{change.name}: {change.what}, {change.sha256[:12]}")
+    notice(f"{len(listing.datasets):,} datasets, {len(changes):,} records changed")
 
 
 @command.command()

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from turnmill.server import datasets, health, jobs
+from turnmill.server import dataset_items, dataset_rows, datasets, health, jobs, uploads
 from turnmill.server.guard import Guard
 from turnmill.server.metrics import Measured, Metrics
+from turnmill.server.openapi import describe
 from turnmill.server.problems import handle_problems
+from turnmill.server.registry import Registry
 from turnmill.server.service import Serve, Service
 from turnmill.shelf.database import Database
 from turnmill.shelf.scan import Shelf
@@ -36,10 +38,12 @@ def create_app(
     service = Service(Shelf(shelf, chosen.max_bytes), database, chosen, Metrics(), other_databases or {})
     app = FastAPI(title="turnmill", version=version("turnmill"), docs_url=None, redoc_url=None)
     app.state.service = service
+    app.state.registry = Registry(service)
     handle_problems(app)
     app.include_router(health.router)
-    for router in (datasets.router, jobs.router):
-        app.include_router(router, prefix=f"{chosen.api_prefix}/training")
+    for part in (datasets, uploads, dataset_items, dataset_rows, jobs):
+        app.include_router(part.router, prefix=f"{chosen.api_prefix}/training")
+    describe(app)
     app.add_middleware(Guard, service=service)
     app.add_middleware(Measured, metrics=service.metrics)
     return app

@@ -49,7 +49,7 @@ class Service:
     """Name → a database that has no datasets."""
 
 
-def _of(request: Request) -> Service:
+async def _of(request: Request) -> Service:  # async: on the loop, for it waits for nothing
     return cast("Service", request.app.state.service)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
 from turnmill.dialects.writing import write_record
@@ -228,7 +228,7 @@ def _counted(outcome: Outcome, manifest: Manifest, counts: Counter[str], told: C
 def _spooled(chunks: Iterable[bytes], manifest: Manifest) -> Iterator[Path]:
     """A private copy, which nobody swaps while it is read."""
     with tempfile.TemporaryDirectory(prefix="turnmill-shelf-") as folder:
-        path = Path(folder, f"data.{manifest.format}")
+        path = Path(folder, PurePosixPath(manifest.file).name)
         with path.open("wb") as copy:
             copy.writelines(chunks)
         yield path
@@ -247,11 +247,59 @@ def _outcomes(path: Path, manifest: Manifest) -> Iterator[Outcome]:
     with path.open("rb") as file:
         if file.read(4).startswith(COMPRESSED):
             raise UsageError(f"{path} is compressed; expected {manifest.format} as it is")
-    source = {"name": manifest.name, "data": [str(path)], "dialect": manifest.dialect}
-    config = reloaded({"sources": [{**source, "columns": manifest.columns, "roles": manifest.roles}]})
+    config = reloaded({"sources": [source_of(path, manifest)]})
     for opened in open_sources(config, is_hashed=False):
         for task in tasks_of(opened, config):
             yield from outcomes(task, Counter())
+
+
+def source_of(path: Path, manifest: Manifest) -> dict[str, Json]:
+    """A data file as a source of a config."""
+    return {
+        "name": manifest.name,
+        "data": [str(path)],
+        "dialect": manifest.dialect or "auto",
+        "columns": dict(manifest.columns),
+        "roles": dict(manifest.roles),
+    }
+
+
+@contextmanager
+def copied(folder: Path, manifest: Manifest) -> Iterator[Path]:
+    """A private copy of the data file, under its own name.
+
+    Raises:
+        UsageError: as `examine`.
+    """
+    with _opened(folder, manifest) as file, _spooled(_Counted(file), manifest) as path:
+        yield path
+
+
+def row_outcomes(folder: Path, manifest: Manifest) -> Iterator[Outcome]:
+    """Every row, checked as `prepare` would, or with its fault.
+
+    Raises:
+        UsageError: as `examine`, or the rows' dialect cannot be told.
+    """
+    with copied(folder, manifest) as path:
+        yield from _outcomes(path, manifest)
+
+
+def line_row(folder: Path, manifest: Manifest, line: int) -> int:
+    """The number from 0 of the row on a line, counted from 1; of a file that is not JSON lines a line is a row.
+
+    Raises:
+        UsageError: as `examine`, or there is no row on that line.
+    """
+    if manifest.format != "jsonl":
+        return line - 1
+    with _opened(folder, manifest) as file:
+        for row, piece in enumerate(_lines(_Counted(file))):
+            if piece.line >= line:
+                if piece.line == line:
+                    return row
+                break
+    raise UsageError(f"no row stands on line {line} of {quote(manifest.file)}")
 
 
 def travelling_lines(folder: Path, manifest: Manifest) -> Iterator[bytes]:

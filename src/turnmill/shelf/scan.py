@@ -118,7 +118,7 @@ class Shelf:
 
     def __init__(self, directory: Path, max_bytes: int = MAX_BYTES) -> None:
         self.directory = directory
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._known: dict[str, _Known] = {}
 
     def listing(self) -> Listing:
@@ -178,7 +178,7 @@ class Shelf:
         read_at = time.time_ns()
         before = data_state(folder, manifest)
         try:
-            found: Dataset | UsageError = Dataset(folder, name, manifest, examine(folder, manifest, self._max_bytes))
+            found: Dataset | UsageError = Dataset(folder, name, manifest, examine(folder, manifest, self.max_bytes))
         except UsageError as problem:
             found = problem
         return _Known(manifest_state, before, read_at, manifest, found)

@@ -33,7 +33,9 @@ open("go").read()  # a pipe: blocks until somebody writes
 pathlib.Path("worked").write_text("yes")
 """
 STUBBORN = f"import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n{WAITS}"
-FAILS = 'import sys\nprint("turnmill: the loss is nan", file=sys.stderr)\nprint("--train.learning_rate 1e-5")\nsys.exit(3)'
+FAILS = (
+    'import sys\nprint("turnmill: the loss is nan", file=sys.stderr)\nprint("--train.learning_rate 1e-5")\nsys.exit(3)'
+)
 
 
 def python(program: str) -> tuple[str, ...]:

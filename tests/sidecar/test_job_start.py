@@ -134,7 +134,20 @@ def test_a_row_that_is_none_is_named_by_its_line(sidecar, data, rows, said) -> N
     assert stored(data) == {"facts.jsonl": ROWS}
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"7", b"\xff", b'{"dataset": "\xff"}', b"[" * 100_000, b'{"a": NaN}', b'{"dataset_content": "\\ud800"}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"7",
+        b"\xff",
+        b'{"dataset": "\xff"}',
+        b"[" * 100_000,
+        b'{"a": NaN}',
+        b'{"dataset_content": "\\ud800"}',
+    ],
+)
 def test_a_body_that_is_no_object_is_refused(sidecar, body) -> None:
     answer = sidecar.post(START, content=body, headers={"content-type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (400, "body-invalid")
@@ -221,7 +234,14 @@ def test_options_reach_the_config(sidecar, data) -> None:
     given = {"max_tokens": 128, "method": "lora", "lora_rank": 4, "seed": 7, "template": "chatml", "eval_fraction": 0.1}
     number = sidecar.post(START, json=job(**given)).json()["id"]
     config = (data / "runs" / number / "run.yaml").read_text()
-    for line in ["  max_tokens: 128", "  method: lora", "    rank: 4", "seed: 7", "  template: chatml", "  fraction: 0.1"]:
+    for line in [
+        "  max_tokens: 128",
+        "  method: lora",
+        "    rank: 4",
+        "seed: 7",
+        "  template: chatml",
+        "  fraction: 0.1",
+    ]:
         assert f"{line}\n" in config
 
 

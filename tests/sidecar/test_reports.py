@@ -137,7 +137,9 @@ def test_a_log_in_parts_is_the_log(tmp_path: Path, limit) -> None:
     assert "".join(parts) == text
 
 
-@pytest.mark.parametrize("query", ["metrics?after=-2", "metrics?after=x", "metrics?limit=0", "log?offset=-1", "log?offset="])
+@pytest.mark.parametrize(
+    "query", ["metrics?after=-2", "metrics?after=x", "metrics?limit=0", "log?offset=-1", "log?offset="]
+)
 def test_parameters_that_mean_nothing_are_refused(sidecar, folder, query) -> None:
     answer = sidecar.get(f"/training/jobs/one/{query}")
     assert (answer.status_code, answer.json()["code"]) == (400, "parameter-invalid")

@@ -33,6 +33,7 @@ class LocalQueue:
     """
 
     def __init__(self, database: Database, where: Places, models: Mapping[str, Path]) -> None:
+        self._database = database
         self._jobs = Jobs(database)
         self._where = where
         self._models = models
@@ -50,7 +51,7 @@ class LocalQueue:
             named = ".".join(map(str, first["loc"][1:])) or "kind"
             raise UsageError(f"{named}: {first['msg']}", next_step="turnmill job start --help") from None
         listed = Shelf(self._where.shelf).listing
-        job = start_job(request, listed, self._jobs, self._where.jobs.resolve(), self._models)
+        job = start_job(request, listed, self._database, self._where.jobs.resolve(), self._models)
         return JobSaid.model_validate(job).model_dump(mode="json")
 
     def newest(self, limit: int) -> list[Answer]:

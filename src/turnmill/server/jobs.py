@@ -89,9 +89,9 @@ def start(
     The body names the dataset and options; content cannot be sent. With an `Idempotency-Key`, a request that is
     sent again gives the job of the first one.
     """
-    jobs, options = Jobs(service.database), service.options
+    options = service.options
     try:
-        job = start_job(asked, service.shelf.listing, jobs, options.jobs, options.models, idempotency_key)
+        job = start_job(asked, service.shelf.listing, service.database, options.jobs, options.models, idempotency_key)
     except KeyUsedBefore as error:
         raise Problem(409, "key-used-before", str(error)) from None
     return JobSaid.model_validate(job)

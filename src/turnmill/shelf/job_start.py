@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from turnmill.errors import StaleError, UsageError
+from turnmill.shelf.database import Database
 from turnmill.shelf.job_folder import remove_folder, take_along
 from turnmill.shelf.job_options import Asked, Audit, Evaluate, Train
 from turnmill.shelf.jobs import Jobs
+from turnmill.shelf.records import Records
 from turnmill.shelf.scan import Dataset, Listing
 from turnmill.shelf.tables import Job, new_id
 from turnmill.shelf.work import model_named
@@ -20,7 +22,7 @@ TIMES = 5
 def start_job(
     asked: Asked,
     listed: Callable[[], Listing],
-    jobs: Jobs,
+    database: Database,
     folder: Path,
     models: Mapping[str, Path],
     key: str | None = None,
@@ -30,7 +32,7 @@ def start_job(
     Args:
         asked: the job.
         listed: looks at the shelf.
-        jobs: the queue.
+        database: of the queue and the records.
         folder: of all jobs.
         models: name → directory of those that the job may name; a `train` job names one of the sidecar's.
         key: a job that was made with it before is given in place of a new one.
@@ -38,8 +40,8 @@ def start_job(
     Raises:
         UsageError: no usable dataset has the name, or no model or job that could be worked on.
     """
+    jobs, job_id = Jobs(database), new_id()
     _require_model(asked, jobs, models)
-    job_id = new_id()
     dataset = _taken(asked.dataset, listed, folder, job_id)
     job = Job(
         id=job_id,
@@ -51,6 +53,7 @@ def start_job(
         idempotency_key=key,
     )
     try:
+        Records(database).put(asked.dataset, dataset.content)
         made = jobs.add(job)
     except BaseException:
         remove_folder(folder, job_id)

@@ -22,6 +22,10 @@ LOOK_S = 1.0
 """How often the sidecar is asked how far it is."""
 PATIENCE_S = 900.0
 """How long a sidecar that is down is waited for, once it has taken a job: it goes on where it was."""
+TAKEN_S = 300.0
+"""How long one that is down is waited for to take a job."""
+DEADLINE_S = 30.0
+"""Of one question: how far it is."""
 CANCEL_S = 30.0
 ENDED = {"done": "done", "failed": "failed", "cancelled": "cancelled"}
 TOLD = ("state", "exit_code", "attempts", "model", "options")
@@ -43,7 +47,7 @@ class Carried:
         self._progress: dict[str, Any] = {"state": "carrying"}
         options = sidecar_options(job, folder)
         self._call: Background[Mapping[str, Any]] = Background(
-            lambda: carrier.start(job.id, job.filename, folder.dataset, options)
+            lambda: carrier.start(job.id, job.filename, folder.dataset, options, deadline_s=TAKEN_S)
         )
         self._is_taken = False
         self._heard = self._asked = time.monotonic()
@@ -61,7 +65,7 @@ class Carried:
             except SidecarDown:
                 if not self._is_taken or time.monotonic() - self._heard > PATIENCE_S:
                     raise
-                self._progress = {**self._progress, "sidecar": "down"}
+                self._progress |= {"sidecar": "down"}
             else:
                 self._heard = time.monotonic()
                 if (ended := self._told(run)) is not None:
@@ -73,7 +77,7 @@ class Carried:
     def _look(self) -> Mapping[str, Any]:
         """The run as it is; asked not too often."""
         time.sleep(max(0.0, self._asked + LOOK_S - time.monotonic()))
-        run = self._carrier.status(self._job_id)
+        run = self._carrier.status(self._job_id, deadline_s=DEADLINE_S)
         self._mirror_log()  # behind the status: of a run that has ended, all is there
         return run
 
@@ -107,7 +111,7 @@ class Carried:
         try:
             self._carrier.cancel(self._job_id, deadline_s=CANCEL_S)
         except SidecarDown:
-            self._progress = {**self._progress, "sidecar": "down"}
+            self._progress |= {"sidecar": "down"}
 
     def leave(self) -> None:
         """Nothing: the sidecar goes on, and the next worker finds its run by the job's id."""
@@ -132,7 +136,10 @@ def fetch_model(carrier: Carrier, job_id: str, model: Path) -> None:
         return
     draft = Path(tempfile.mkdtemp(prefix=".model.", dir=model.parent))
     try:
-        for file in carrier.artefacts(job_id):
+        files = carrier.artefacts(job_id)
+        if not files:
+            raise StaleError(f"the sidecar has no model of the job {job_id} any more; train again")
+        for file in files:
             target = draft / _inside(file["path"])
             target.parent.mkdir(parents=True, exist_ok=True)
             with target.open("xb") as opened:

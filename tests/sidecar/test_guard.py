@@ -24,7 +24,16 @@ PATHS = [
     ("GET", "/healthz/"),
     ("GET", "//healthz"),
 ]
-WRONG = ["", "Bearer", "Bearer ", f"Basic {SECRET}", f"Bearer {SECRET}x", f"Bearer {SECRET[:-1]}", SECRET, "Bearer \xff"]
+WRONG = [
+    "",
+    "Bearer",
+    "Bearer ",
+    f"Basic {SECRET}",
+    f"Bearer {SECRET}x",
+    f"Bearer {SECRET[:-1]}",
+    SECRET,
+    "Bearer \xff",
+]
 
 
 @pytest.mark.parametrize(("method", "path"), PATHS)

@@ -67,9 +67,9 @@ def test_content_of_several_pieces_is_whole(sidecar, data) -> None:
 
 
 NAMES = [
-    "../facts.jsonl", "a/facts.jsonl", "/facts.jsonl", ".facts.jsonl", ".jsonl", "facts.json", "facts", "", "a..b.jsonl",
-    "a\x00.jsonl", "a\n.jsonl", "a\\b.jsonl", "a b.jsonl", "é.jsonl", "a" * 123 + ".jsonl", "-a.jsonl", "facts.JSONL", 7,
-    ["facts.jsonl"], {"name": "facts.jsonl"},
+    "../facts.jsonl", "a/facts.jsonl", "/facts.jsonl", ".facts.jsonl", ".jsonl", "facts.json", "facts", "",
+    "a..b.jsonl", "a\x00.jsonl", "a\n.jsonl", "a\\b.jsonl", "a b.jsonl", "é.jsonl", "a" * 123 + ".jsonl", "-a.jsonl",
+    "facts.JSONL", 7, ["facts.jsonl"], {"name": "facts.jsonl"},
 ]  # fmt: skip
 REFUSED = [
     ({}, "dataset-missing"),
@@ -134,7 +134,23 @@ def test_a_row_that_is_none_is_named_by_its_line(sidecar, data, rows, said) -> N
     assert stored(data) == {"facts.jsonl": ROWS}
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"7", b"\xff", b'{"dataset": "\xff"}', b"[" * 100_000, b'{"a": NaN}', b'{"dataset_content": "\\ud800"}'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"7",
+        b"\xff",
+        b'{"dataset": "\xff"}',
+        b"[" * 100_000,
+        b'{"a": NaN}',
+        b'{"a": 1e999}',
+        b'{"a": 9',
+        b"{} {}",
+        b'{"dataset_content": "\\ud800"}',
+    ],
+)
 def test_a_body_that_is_no_object_is_refused(sidecar, body) -> None:
     answer = sidecar.post(START, content=body, headers={"content-type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (400, "body-invalid")
@@ -168,6 +184,14 @@ def test_a_body_above_the_limit_is_refused(open_sidecar, data, is_declared) -> N
     answer = sidecar.post(START, content=sent, headers={"content-type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (413, "body-too-large")
     assert list((data / "drafts").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": "' + "b" * 70_000 + '"}', "{" + ",".join(f'"{n}":0' for n in range(9_000)) + "}"]
+)
+def test_a_body_that_is_large_beside_its_content_is_refused(sidecar, text) -> None:
+    answer = sidecar.post(START, content=text, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (413, "body-too-large")
 
 
 def test_a_second_start_of_a_job_gives_the_same_run(sidecar, data) -> None:
@@ -221,7 +245,14 @@ def test_options_reach_the_config(sidecar, data) -> None:
     given = {"max_tokens": 128, "method": "lora", "lora_rank": 4, "seed": 7, "template": "chatml", "eval_fraction": 0.1}
     number = sidecar.post(START, json=job(**given)).json()["id"]
     config = (data / "runs" / number / "run.yaml").read_text()
-    for line in ["  max_tokens: 128", "  method: lora", "    rank: 4", "seed: 7", "  template: chatml", "  fraction: 0.1"]:
+    for line in [
+        "  max_tokens: 128",
+        "  method: lora",
+        "    rank: 4",
+        "seed: 7",
+        "  template: chatml",
+        "  fraction: 0.1",
+    ]:
         assert f"{line}\n" in config
 
 

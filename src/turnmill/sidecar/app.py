@@ -59,7 +59,7 @@ def create_app(settings: Settings, secret: str | None = None, host: str = "127.0
         finally:
             await run_in_threadpool(service.close)
 
-    app = FastAPI(title="turnmill sidecar", docs_url=None, redoc_url=None, lifespan=lifespan)
+    app = FastAPI(title="turnmill sidecar", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan)
     app.include_router(_health(service))
     app.include_router(_starts(service))
     app.include_router(_jobs(service))

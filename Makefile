@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-tokenizers test-ray test-kills test-hard corpus oracles oracles-page fuzz check docs bench bench-scale parity e2e fix clean
+.PHONY: help demo test test-slow test-tokenizers test-ray test-postgres test-kills test-hard corpus oracles oracles-page fuzz check docs bench bench-scale parity e2e fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -42,6 +42,9 @@ test-tokenizers: $(READY)  ## run the tests that read the tokenizers of six mode
 
 test-ray: $(READY)  ## run the tests that start Ray clusters on this machine
 	$(BIN)/python -m pytest -q -m ray
+
+test-postgres: $(READY)  ## run the tests of the service on PostgreSQL, which they start
+	$(BIN)/python -m pytest -n 2 -q -m postgres
 
 ORACLES := $(VENV)/.oracles
 

@@ -1,0 +1,7 @@
+"""Datasets over REST."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter(tags=["datasets"])

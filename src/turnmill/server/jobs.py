@@ -1,0 +1,7 @@
+"""Jobs over REST."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter(tags=["jobs"])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from turnmill.sidecar.serving import bind, url_of
 ROWS = b'{"instruction": "a", "input": "", "output": "b"}\n{"instruction": "c", "output": "d"}\n'
 OTHER_ROWS = b'{"instruction": "e", "output": "f"}\n'
 CHATS = b'{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}\n'
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 WAITS = """
 import os, pathlib
@@ -52,8 +54,6 @@ def of(program: str) -> Callable[[Path], Iterator[Stage]]:
     """A training that waits, or fails; it is over when there is a file `worked`."""
 
     def stages(folder: Path) -> Iterator[Stage]:
-        import os
-
         if not (folder / "go").exists():
             os.mkfifo(folder / "go")
         if not (folder / "worked").exists():
@@ -87,19 +87,18 @@ def settings(data: Path, **more: Any) -> Settings:
 
 
 @contextmanager
-def served(data: Path, secret: str | None = None, **more: Any) -> Iterator[str]:
+def served(data: Path, secret: str | None = None, bound: socket.socket | None = None, **more: Any) -> Iterator[str]:
     """The URL of a sidecar on a socket of this machine."""
-    bound = bind("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(create_app(settings(data, **more), secret), log_config=None))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
-    thread.start()
-    try:
-        until(lambda: server.started)
-        yield url_of(bound)
-    finally:
-        server.should_exit = True
-        thread.join()
-        bound.close()
+    with nullcontext(bound) if bound else bind("127.0.0.1", 0) as listening:
+        server = uvicorn.Server(uvicorn.Config(create_app(settings(data, **more), secret), log_config=None))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            until(lambda: server.started)
+            yield url_of(listening)
+        finally:
+            server.should_exit = True
+            thread.join()
 
 
 def stored(data: Path) -> dict[str, bytes]:

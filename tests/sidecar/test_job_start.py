@@ -67,9 +67,9 @@ def test_content_of_several_pieces_is_whole(sidecar, data) -> None:
 
 
 NAMES = [
-    "../facts.jsonl", "a/facts.jsonl", "/facts.jsonl", ".facts.jsonl", ".jsonl", "facts.json", "facts", "", "a..b.jsonl",
-    "a\x00.jsonl", "a\n.jsonl", "a\\b.jsonl", "a b.jsonl", "é.jsonl", "a" * 123 + ".jsonl", "-a.jsonl", "facts.JSONL", 7,
-    ["facts.jsonl"], {"name": "facts.jsonl"},
+    "../facts.jsonl", "a/facts.jsonl", "/facts.jsonl", ".facts.jsonl", ".jsonl", "facts.json", "facts", "",
+    "a..b.jsonl", "a\x00.jsonl", "a\n.jsonl", "a\\b.jsonl", "a b.jsonl", "é.jsonl", "a" * 123 + ".jsonl", "-a.jsonl",
+    "facts.JSONL", 7, ["facts.jsonl"], {"name": "facts.jsonl"},
 ]  # fmt: skip
 REFUSED = [
     ({}, "dataset-missing"),
@@ -145,6 +145,9 @@ def test_a_row_that_is_none_is_named_by_its_line(sidecar, data, rows, said) -> N
         b'{"dataset": "\xff"}',
         b"[" * 100_000,
         b'{"a": NaN}',
+        b'{"a": 1e999}',
+        b'{"a": 9',
+        b"{} {}",
         b'{"dataset_content": "\\ud800"}',
     ],
 )
@@ -181,6 +184,14 @@ def test_a_body_above_the_limit_is_refused(open_sidecar, data, is_declared) -> N
     answer = sidecar.post(START, content=sent, headers={"content-type": "application/json"})
     assert (answer.status_code, answer.json()["code"]) == (413, "body-too-large")
     assert list((data / "drafts").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": "' + "b" * 70_000 + '"}', "{" + ",".join(f'"{n}":0' for n in range(9_000)) + "}"]
+)
+def test_a_body_that_is_large_beside_its_content_is_refused(sidecar, text) -> None:
+    answer = sidecar.post(START, content=text, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()["code"]) == (413, "body-too-large")
 
 
 def test_a_second_start_of_a_job_gives_the_same_run(sidecar, data) -> None:

@@ -17,9 +17,10 @@ from turnmill.sidecar.reports import log_of, metrics_of, progress_of
 LINES = [{"step": 1, "loss": 3.0}, {"step": 2, "loss": 2.0}, {"step": 2, "eval/loss": 2.5}, {"step": 3, "loss": 1.0}]
 WEIGHTS = b"weights " * 100_000
 ATTACKS = [
-    "../state.json", "..%2fstate.json", "%2e%2e/state.json", "%2e%2e%2fstate.json", "..%5cstate.json", "a/../../state.json",
-    "/etc/passwd", "%2fetc%2fpasswd", "//etc/passwd", "config.json/", "./config.json", "config.json%00", "sub", "sub/", "",
-    "..", "../run.yaml", "../prepared/manifest.json", "run.json", "link", "config.json/../link", "CONFIG.json",
+    "../state.json", "..%2fstate.json", "%2e%2e/state.json", "%2e%2e%2fstate.json", "..%5cstate.json",
+    "a/../../state.json", "/etc/passwd", "%2fetc%2fpasswd", "//etc/passwd", "config.json/", "./config.json", "sub", "",
+    "config.json%00", "sub/", "..", "../run.yaml", "../prepared/manifest.json", "run.json", "link", "CONFIG.json",
+    "config.json/../link",
 ]  # fmt: skip
 
 
@@ -59,7 +60,7 @@ def test_nothing_else_is_sent(folder, data, tmp_path) -> None:
     with served(tmp_path / "other") as url:
         answers = {path: raw(url, f"/training/jobs/one/artefacts/{path}") for path in ["config.json", *ATTACKS]}
     assert answers.pop("config.json") == (200, b"{}")
-    assert {path: answer for path, answer in answers.items() if answer[0] not in (404, 307)} == {}
+    assert {path: answer for path, answer in answers.items() if answer[0] != 404} == {}
     assert not any(b"root:" in body or b"crashes" in body for _, body in answers.values())
 
 

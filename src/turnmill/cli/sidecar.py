@@ -58,9 +58,8 @@ def command(
         raise UsageError(f"sidecar needs {problem.name}", next_step="pip install 'turnmill[serve]'") from None
     secret = read_secret(secret_file)
     require_secret(host, secret)
-    bound = bind(host, port)
-    app = create_app(Settings(data, named, concurrent, max_bytes), secret, host)
-    serve(app, bound, notice)
+    with bind(host, port) as bound:
+        serve(create_app(Settings(data, named, concurrent, max_bytes), secret, host), bound, notice)
 
 
 def _models(given: tuple[str, ...]) -> dict[str, Path]:

@@ -17,7 +17,7 @@ from starlette.requests import ClientDisconnect
 from turnmill.sidecar.guard import Guard
 from turnmill.sidecar.incoming import body_limit, spool
 from turnmill.sidecar.job_schema import START_BODY
-from turnmill.sidecar.problems import Refused, answer_problems
+from turnmill.sidecar.problems import PROBLEM_RESPONSES, Refused, answer_problems
 from turnmill.sidecar.reports import (
     MAX_METRICS,
     Artefact,
@@ -59,7 +59,10 @@ def create_app(settings: Settings, secret: str | None = None, host: str = "127.0
         finally:
             await run_in_threadpool(service.close)
 
-    app = FastAPI(title="turnmill sidecar", docs_url=None, redoc_url=None, lifespan=lifespan)
+    app = FastAPI(
+        title="turnmill sidecar", docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan,
+        responses=PROBLEM_RESPONSES,
+    )  # fmt: skip
     app.include_router(_health(service))
     app.include_router(_starts(service))
     app.include_router(_jobs(service))

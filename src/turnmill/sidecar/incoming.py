@@ -37,6 +37,12 @@ class Incoming(NamedTuple):
     """The JSON text of the content, in the spooled body."""
 
 
+class _Content(msgspec.Struct):
+    """What of a body may be large; whatever else it has is passed over."""
+
+    dataset_content: msgspec.Raw = msgspec.Raw(b"null")
+
+
 def body_limit(max_bytes: int) -> int:
     """Bytes of the largest body: base64 of the largest file, and the options."""
     return -(-max_bytes // 3) * 4 + ROOM_FOR_OPTIONS_BYTES
@@ -86,6 +92,7 @@ def read_start(file: BinaryIO) -> Incoming:
         raise Refused(400, "body-invalid", "the body is empty; expected a JSON object")
     body = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     try:
+        _require_few(len(body) - len(memoryview(msgspec.json.decode(body, type=_Content).dataset_content)))
         found = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
         values = {name: memoryview(raw) for name, raw in found.items()}
         content = values.pop(CONTENT, None)
@@ -100,6 +107,13 @@ def read_start(file: BinaryIO) -> Incoming:
     if content is not None and bytes(content[:4]) == b"null":
         content = None
     return Incoming({name: value for name, value in fields.items() if value is not None}, content)
+
+
+def _require_few(size: int) -> None:
+    """Refuse a body that is large by something else than its content: each of its keys would be kept in memory."""
+    if size > ROOM_FOR_OPTIONS_BYTES:
+        what = f"the body has {size:,} bytes beside {CONTENT}; expected at most {ROOM_FOR_OPTIONS_BYTES:,}"
+        raise Refused(413, "body-too-large", what)
 
 
 def decoded(content: memoryview) -> Iterator[bytes]:

@@ -33,6 +33,7 @@ def _body() -> dict[str, Any]:
     options = {name: _field(path, schema["$defs"], schema["properties"]) for name, path in OPTIONS.items()}
     options["template"] = {**options["template"], "enum": own_templates()}
     given = {name: {"type": "string", "description": text} for name, text in _TEXTS.items()}
+    given["dataset"]["pattern"] = r"^[A-Za-z0-9][A-Za-z0-9._-]*\.jsonl$"
     body = {
         "type": "object",
         "required": ["dataset"],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
@@ -19,6 +20,31 @@ if TYPE_CHECKING:
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:turnmill:problem:"
 _CODES = {404: "not-found", 405: "method-not-allowed"}
+
+
+class Problem(BaseModel):
+    """Why a request was not served."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    type: str
+    """A name of the code that is one in the world."""
+    title: str
+    """The status in words."""
+    status: int
+    detail: str
+    """What, got, expected: for people."""
+    code: str
+    """For programs: it does not change."""
+
+
+PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "Why it is not served.",
+        "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
+    }
+}
+"""For the description of the API: any route can answer so."""
 
 
 class Refused(UsageError):
@@ -38,14 +64,14 @@ class Refused(UsageError):
 
 def problem_response(refused: Refused) -> JSONResponse:
     """The response that says why."""
-    said = {
-        "type": f"{TYPE_PREFIX}{refused.code}",
-        "title": HTTPStatus(refused.status).phrase,
-        "status": refused.status,
-        "detail": refused.message,
-        "code": refused.code,
-    }
-    return JSONResponse(said, refused.status, refused.headers, media_type=MEDIA_TYPE)
+    said = Problem(
+        type=f"{TYPE_PREFIX}{refused.code}",
+        title=HTTPStatus(refused.status).phrase,
+        status=refused.status,
+        detail=refused.message,
+        code=refused.code,
+    )
+    return JSONResponse(said.model_dump(), refused.status, refused.headers, media_type=MEDIA_TYPE)
 
 
 def answer_problems(app: FastAPI) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -35,17 +36,18 @@ def bind(host: str, port: int) -> socket.socket:
     Raises:
         UsageError: the address cannot be had.
     """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        made = socket.socket(family, kind, protocol)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-    except (OSError, OverflowError, UnicodeError) as problem:
-        why = problem.strerror if isinstance(problem, OSError) else str(problem)
-        what = f"cannot listen on {quote(host)}, port {port}: {why}"
-        raise UsageError(what, next_step="--port 0") from None
+    with ExitStack() as opened:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            family, kind, protocol, _, address = found[0]
+            made = opened.enter_context(socket.socket(family, kind, protocol))
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind(address)
+        except (OSError, OverflowError, UnicodeError) as problem:
+            why = problem.strerror if isinstance(problem, OSError) else str(problem)
+            what = f"cannot listen on {quote(host)}, port {port}: {why}"
+            raise UsageError(what, next_step="--port 0") from None
+        opened.pop_all()
     return made
 
 
@@ -60,7 +62,7 @@ def serve(app: FastAPI, bound: socket.socket, notice: Callable[[str], None]) -> 
 
     Args:
         app: of the sidecar.
-        bound: what it listens on.
+        bound: what it listens on; left open.
         notice: told where it is, once it answers.
     """
     config = uvicorn.Config(
@@ -72,4 +74,3 @@ def serve(app: FastAPI, bound: socket.socket, notice: Callable[[str], None]) -> 
         server.run(sockets=[bound])
     finally:
         signal.signal(signal.SIGTERM, before)
-        bound.close()

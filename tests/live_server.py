@@ -1,45 +1,27 @@
-"""A server of its own process on a free port of this machine; run as a script it is that process."""
+"""An app behind a real port, in a thread of the tests."""
 
 from __future__ import annotations
 
-import json
-import socket
-import subprocess
-import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
+
+import uvicorn
+
+from turnmill.server.running import address_of, bound
 
 
 @contextmanager
-def live_server(shelf: Path, database: str, **options: Any) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Gives its URL and its process, which is killed at the end."""
-    command = [sys.executable, __file__, str(shelf), database, json.dumps(options)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE)
+def live(app: Any) -> Iterator[str]:
+    """Serve the app on loopback; gives its URL."""
+    opened = bound("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2))
+    thread = threading.Thread(target=server.run, args=([opened],), daemon=True)
+    thread.start()
     try:
-        assert process.stdout is not None
-        port = process.stdout.readline().decode().strip()
-        assert port, "the server did not start"
-        yield f"http://127.0.0.1:{port}", process
+        yield address_of(opened)
     finally:
-        process.kill()
-        process.communicate()
-
-
-def main(shelf: str, database: str, options: str) -> None:
-    import uvicorn
-
-    from turnmill.server.app import create_app
-    from turnmill.server.service import Serve
-    from turnmill.shelf.database import Database
-
-    app = create_app(Path(shelf), Database(database), Serve(**json.loads(options)))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        sys.stdout.write(f"{listening.getsockname()[1]}\n")
-        sys.stdout.flush()
-        uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run([listening])
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+        server.should_exit = True
+        thread.join(30)
+        opened.close()

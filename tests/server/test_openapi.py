@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from live_server import live_server
+from server_process import server_process
 from turnmill.server.app import create_app
 from turnmill.server.openapi import operations
 from turnmill.shelf.access import make_token
@@ -70,7 +70,7 @@ def test_a_route_opens_to_its_scope_and_to_no_lesser_one(
 @pytest.mark.slow
 def test_no_request_is_answered_otherwise_than_described(shelf: Path, put, database_url: str, tmp_path: Path) -> None:
     put("0")
-    with live_server(shelf, database_url, allowed_hosts=[]) as (url, _):
+    with server_process(shelf, database_url, allowed_hosts=[]) as (url, _):
         command = ["run", f"{url}/openapi.json", *SCHEMATHESIS]
         done = subprocess.run(
             [sys.executable, "-m", "schemathesis.cli", *command],

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
-from live_server import live_server
+from server_process import server_process
 from turnmill.server.answers import Dataset
 from turnmill.shelf.database import Database
 from turnmill.shelf.records import Records
@@ -180,7 +180,7 @@ def test_a_place_that_cannot_be_written_is_told_without_its_path(client: TestCli
 
 @pytest.fixture
 def live(shelf: Path, database_url: str) -> Iterator[str]:
-    with live_server(shelf, database_url, max_uploads=4) as (url, _):
+    with server_process(shelf, database_url, max_uploads=4) as (url, _):
         yield url
 
 
@@ -228,7 +228,7 @@ def until(is_so: Callable[[], bool], seconds: float = 20) -> None:
 
 
 def test_a_server_that_is_killed_half_way_leaves_what_was_there(shelf: Path, database_url: str) -> None:
-    with live_server(shelf, database_url) as (url, process):
+    with server_process(shelf, database_url) as (url, process):
         before = httpx.post(f"{url}{LIST}", files={"file": ("facts.jsonl", ROW)}).json()
 
         def body() -> Iterator[bytes]:
@@ -240,7 +240,7 @@ def test_a_server_that_is_killed_half_way_leaves_what_was_there(shelf: Path, dat
         with pytest.raises(httpx.TransportError):
             httpx.post(f"{url}{LIST}", content=body(), headers=FORM)
     assert [*(shelf / ".uploads").iterdir()] != []
-    with live_server(shelf, database_url) as (url, _):
+    with server_process(shelf, database_url) as (url, _):
         assert httpx.get(f"{url}{LIST}").json() == {"datasets": [before], "problems": []}
         after = httpx.post(f"{url}{LIST}", files={"file": ("facts.jsonl", ROW * 2)}).json()
     assert after["num_records"] == 2

@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
@@ -52,6 +53,37 @@ class Problem(HTTPException):
         said = {"type": "about:blank", "title": title, "status": self.status_code, "code": self.code}
         content = {**said, "detail": self.detail, **self.more}
         return JSONResponse(content, self.status_code, headers=self.headers, media_type=MEDIA_TYPE)
+
+
+class ProblemSaid(BaseModel):
+    """What is wrong, as RFC 9457 says it."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    """Stable: what a program looks at."""
+    detail: str
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route answers when something is wrong, beside what every route may."""
+    every = (400, 401, 403, 421, 503)
+    schema = {"application/problem+json": {"schema": ProblemSaid.model_json_schema()}}
+    return {status: {"description": _TITLES[status], "content": schema} for status in sorted({*every, *statuses})}
+
+
+_TITLES = {
+    400: "What was asked is not valid.",
+    401: "A token is needed, or this one opens nothing.",
+    403: "The token, the server or the page's origin does not allow it.",
+    404: "There is none of that name.",
+    409: "It does not go with what is there.",
+    412: "It has changed since.",
+    413: "It is too large.",
+    421: "Another host was meant.",
+    503: "The database does not answer, or too much is asked at once.",
+}
 
 
 def handle_problems(app: FastAPI) -> None:

@@ -25,6 +25,8 @@ class Serve:
     """Refuse whatever changes anything."""
     models: Mapping[str, Path] = field(default_factory=dict)
     """Name → directory of a model: the only ones that requests and jobs can name."""
+    jobs: Path = Path("jobs")
+    """Where the folders of jobs are; the workers see it, too."""
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "[::1]")
     """What the `Host` header may be, whatever the port; empty: anything."""
     max_bytes: int = MAX_BYTES

@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeGuard
 
 from turnmill.errors import UnknownName, UsageError, quote, shell_word
@@ -120,13 +121,18 @@ class Shelf:
         self.directory = directory
         self.max_bytes = max_bytes
         self._known: dict[str, _Known] = {}
+        self._looking = Lock()
 
     def listing(self) -> Listing:
-        """What it holds now.
+        """What it holds now; of two threads that ask at once the second looks when the first has.
 
         Raises:
             UsageError: the shelf itself is no directory, or cannot be read.
         """
+        with self._looking:
+            return self._listing()
+
+    def _listing(self) -> Listing:
         datasets: dict[str, Dataset] = {}
         problems: list[Problem] = []
         names = self._names()

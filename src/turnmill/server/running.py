@@ -1,0 +1,114 @@
+"""Running a server and its workers until they are told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+import uvicorn
+from fastapi import FastAPI
+
+from turnmill.errors import UsageError
+
+GRACE_S = 10.0
+"""For requests and workers that are at it, once the server is told to stop."""
+LOOK_S = 1.0
+"""How often workers are looked at; one that was lost is begun anew."""
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is this machine's own, which no other machine reaches."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 is any that is free.
+
+    Raises:
+        UsageError: the address is taken, or not this machine's.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        opened = socket.socket(family, kind, protocol)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen(2048)
+    except OSError as error:
+        raise UsageError(f"cannot listen at {host}:{port}: {error.strerror}", next_step="--port 0") from None
+    return opened
+
+
+def address_of(opened: socket.socket) -> str:
+    """The URL of a socket that listens."""
+    host, port = opened.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def run(app: FastAPI, opened: socket.socket, workers: Sequence[Sequence[str]]) -> None:
+    """Serve until SIGTERM or SIGINT, with workers beside it.
+
+    Args:
+        app: that answers.
+        opened: where it listens.
+        workers: the arguments of each; one that ends is begun anew.
+    """
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(GRACE_S),
+        timeout_keep_alive=30,
+    )
+    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends at them, and then sends them once more
+        signal.signal(number, lambda *_: None)
+    asyncio.run(_served(uvicorn.Server(config), opened, workers))
+
+
+async def _served(server: uvicorn.Server, opened: socket.socket, workers: Sequence[Sequence[str]]) -> None:
+    crew = asyncio.create_task(_keep(workers))
+    try:
+        await server.serve([opened])
+    finally:
+        crew.cancel()
+        with suppress(asyncio.CancelledError):
+            await crew
+
+
+async def _keep(workers: Sequence[Sequence[str]]) -> None:
+    """Have the workers run, until this is cancelled; then let them give their jobs back."""
+    running = [_begin(arguments) for arguments in workers]
+    try:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            running = [each if each.poll() is None else _begin(workers[at]) for at, each in enumerate(running)]
+    finally:
+        for each in running:
+            each.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(_await, running)
+
+
+def _begin(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+    """A worker in a group of its own: Ctrl-C of the terminal reaches it through the server, its end by the pipe."""
+    command = [sys.executable, "-m", "turnmill", "worker", "--beside-server", *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+
+def _await(running: Sequence[subprocess.Popen[bytes]]) -> None:
+    for each in running:
+        try:
+            each.wait(3 * GRACE_S)
+        except subprocess.TimeoutExpired:
+            each.kill()
+            each.wait()

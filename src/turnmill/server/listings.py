@@ -38,7 +38,9 @@ class Listed:
 
     def says(self, listing: Listing, records: dict[str, DatasetRecord]) -> bool:
         """Whether it is still what it would be made of."""
-        return self.listing == listing and {*map(_state, self.records.values())} == {*map(_state, records.values())}
+        if self.listing != listing:
+            return False
+        return self.records is records or _states(self.records) == _states(records)
 
     def dataset(self, name: str) -> Dataset:
         """The dataset of that name.
@@ -70,8 +72,8 @@ def said(dataset: Dataset, record: DatasetRecord) -> dict[str, Any]:
     return {**dataset.as_json(), **{key: getattr(record, key) for key in RECORD_FIELDS}}
 
 
-def _state(record: DatasetRecord) -> tuple[object, ...]:
-    return record.id, record.sha256, record.status, record.updated_at, record.synced_at
+def _states(records: dict[str, DatasetRecord]) -> set[tuple[object, ...]]:
+    return {(one.id, one.sha256, one.status, one.updated_at, one.synced_at) for one in records.values()}
 
 
 class Listings:

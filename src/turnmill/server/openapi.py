@@ -77,8 +77,9 @@ def _say_problems(path: str, operation: dict[str, Any]) -> None:
     for status, codes in ALWAYS.items():
         if path in OPEN and status not in ("421", "503"):
             continue
-        own = responses.get(status, {}).get("description")
-        responses[status] = {"description": codes if own is None else f"{own}, {codes}"}
+        own = responses.get(status, {}).get("description", "")
+        is_codes = own and not own.endswith(".")  # not a sentence, which says no more than the codes
+        responses[status] = {"description": f"{own}, {codes}" if is_codes else codes}
     for status, response in responses.items():
         if status >= "400":
             response["content"] = {MEDIA_TYPE: {"schema": PROBLEM}}

@@ -18,6 +18,8 @@ from turnmill.errors import UsageError
 
 GRACE_S = 10.0
 """For requests and workers that are at it, once the server is told to stop."""
+SWITCH_S = 0.0005
+"""How long a thread computes while another one waits: a listing that is scanned must not wait 5 ms for each file."""
 LOOK_S = 1.0
 """How often workers are looked at; one that was lost is begun anew."""
 
@@ -63,6 +65,7 @@ def run(app: FastAPI, opened: socket.socket, workers: Sequence[Sequence[str]]) -
         opened: where it listens.
         workers: the arguments of each; one that ends is begun anew.
     """
+    sys.setswitchinterval(SWITCH_S)
     config = uvicorn.Config(
         app,
         log_level="warning",

@@ -213,7 +213,9 @@ def publish(
         said = manifest or parse_manifest(wanted.manifest(), wanted.name)
         content = _examined(incoming, said, shelf.max_bytes)
         _named(incoming, folder, wanted, content, records, has_manifest=manifest is not None)
-        return Dataset(folder, wanted.name, said, content), before is None
+        dataset = Dataset(folder, wanted.name, said, content)
+        shelf.know(dataset)
+        return dataset, before is None
 
 
 def added(file: Path, shelf: Shelf, name: str | None = None, dialect: str | None = None) -> tuple[Dataset, bool]:

@@ -224,22 +224,22 @@ def main() -> None:
 def show(found: dict[str, Any]) -> None:
     print("| clients | asked | answers | p50 ms | p99 ms | floor ms |\n|---|---|---|---|---|---|")
     for run in found["runs"]:
+        clients, floor = run["clients"], FLOORS_MS[run["clients"]]
         for kind in ("list", "preview"):
-            one, floor = run[kind], FLOORS_MS[run["clients"]]
-            kept = "kept" if one["p99_ms"] <= floor else "NOT KEPT"
-            print(
-                f"| {run['clients']} | {kind} | {one['answers']:,} | {one['p50_ms']} | {one['p99_ms']} | {floor:g} {kept} |"
-            )
-        changes = f"{run['changed']} files changed and {run['uploaded']} were uploaded meanwhile"
-        print(
-            f"{run['clients']} clients: {run['per_second']:,} answers a second; {changes}; wrong: {run['wrong'][:3] or 'none'}"
-        )
+            one = run[kind]
+            cells = [clients, kind, f"{one['answers']:,}", one["p50_ms"], one["p99_ms"], _kept(one["p99_ms"], floor)]
+            print("| " + " | ".join(map(str, cells)) + " |")
+        changes = f"{run['changed']} files were changed and {run['uploaded']} uploaded meanwhile"
+        wrong = f"wrong answers: {run['wrong'][:3] or 'none'}"
+        print(f"\n{clients} clients: {run['per_second']:,} answers a second; {changes}; {wrong}\n")
     if "upload" in found:
         one = found["upload"]
-        kept = "kept" if one["above_idle_mib"] <= FLOOR_MIB else "NOT KEPT"
-        print(
-            f"{one['bytes']:,} bytes uploaded in {one['seconds']} s: {one['above_idle_mib']} MiB above idle ({FLOOR_MIB}: {kept})"
-        )
+        above = f"{one['above_idle_mib']} MiB above idle (floor {_kept(one['above_idle_mib'], FLOOR_MIB)})"
+        print(f"{one['bytes']:,} bytes uploaded in {one['seconds']} s: {above}")
+
+
+def _kept(value: float, floor: float) -> str:
+    return f"{floor:g}, {'kept' if value <= floor else 'NOT KEPT'}"
 
 
 if __name__ == "__main__":

@@ -197,5 +197,5 @@ def test_what_was_mended_replaced_or_removed_is_seen(shelf, put, settled):
 
 def test_a_directory_that_goes_during_the_scan_is_no_dataset(shelf, put, monkeypatch):
     put()
-    monkeypatch.setattr(Shelf, "_names", lambda _: ["facts", "gone"])
+    monkeypatch.setattr(Shelf, "_names", lambda _: {"facts": False, "gone": False})
     assert Shelf(shelf).listing().problems == ()

@@ -76,6 +76,11 @@ def _states(records: dict[str, DatasetRecord]) -> set[tuple[object, ...]]:
     return {(one.id, one.sha256, one.status, one.updated_at, one.synced_at) for one in records.values()}
 
 
+LOOK_AROUND = 3
+"""Turns of the loop before a scan begins: answers go out, whoever asks meanwhile shares it, and then it is alone with
+the interpreter."""
+
+
 class Listings:
     """Scans of one shelf, of which only one runs at a time.
 
@@ -108,11 +113,13 @@ class Listings:
     async def _scan_after(self, running: asyncio.Task[Listed] | None) -> Listed:
         if running is not None and not running.done():
             await asyncio.wait([running])
+        for _ in range(LOOK_AROUND):
+            await asyncio.sleep(0)
         self._running, self._next = self._next, None
         return await run_sync(self.scan)
 
     def scan(self) -> Listed:
-        """As `current`, in this thread, with a scan of its own."""
+        """As `current`, in this thread and with a scan of its own."""
         try:
             listing = self._shelf.listing()
         except UsageError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import signal
 import socket
@@ -66,6 +67,8 @@ def run(app: FastAPI, opened: socket.socket, workers: Sequence[Sequence[str]]) -
         workers: the arguments of each; one that ends is begun anew.
     """
     sys.setswitchinterval(SWITCH_S)
+    gc.collect()
+    gc.freeze()  # what was imported stays: looking through it for garbage would stop every request for 100 ms
     config = uvicorn.Config(
         app,
         log_level="warning",

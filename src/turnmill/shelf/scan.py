@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -103,10 +102,8 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What was found in a directory, and the states that it and its files had."""
+    """What was found in a directory, and the states that its files had."""
 
-    folder_state: State | None
-    """None where it is a link."""
     manifest_state: State
     data_state: State
     read_at: int
@@ -123,14 +120,13 @@ class _Known:
         )
 
     def is_untouched(self, folder: str) -> bool:
-        """Whether nothing was changed since, as far as three looks can tell; there are no links on the way then."""
-        if self.folder_state is None or "/" in self.manifest.file or not self.is_settled():
+        """Whether nothing was changed since, as far as two looks can tell, with no link on the way below `folder`."""
+        if "/" in self.manifest.file or not self.is_settled():
             return False
         try:
             return (
                 state_of(os.lstat(f"{folder}/{self.manifest.file}")) == self.data_state
                 and state_of(os.lstat(f"{folder}/{MANIFEST}")) == self.manifest_state
-                and state_of(os.lstat(folder)) == self.folder_state
             )
         except OSError:
             return False
@@ -173,41 +169,40 @@ class Shelf:
         datasets: dict[str, Dataset] = {}
         problems: list[Problem] = []
         names = self._names()
-        for name in names:
+        for name, is_link in names.items():
             try:
-                dataset = self._dataset(name)
+                dataset = self._dataset(name, is_link=is_link)
                 if dataset is not None:
                     _require_unique(dataset, datasets)
                     datasets[dataset.manifest.name] = dataset
             except UsageError as error:
                 problems.append(Problem(shown(name), error.message))
-        for name in self._known.keys() - set(names):
+        for name in self._known.keys() - names.keys():
             self._known.pop(name, None)
         return Listing(tuple(datasets[name] for name in sorted(datasets)), tuple(problems))
 
-    def _names(self) -> list[str]:
-        """The shelf's directories, sorted, without those whose name starts with a dot."""
+    def _names(self) -> dict[str, bool]:
+        """The shelf's directories, sorted, without those whose name starts with a dot; and whether each is a link."""
         try:
             with os.scandir(self.directory) as entries:
-                return sorted(entry.name for entry in entries if _is_candidate(entry))
+                return dict(sorted((entry.name, entry.is_symlink()) for entry in entries if _is_candidate(entry)))
         except FileNotFoundError:
-            return []
+            return {}
         except OSError as error:
             what = f"cannot read the shelf {self.directory}: {error.strerror}"
             raise UsageError(what, next_step=f"ls -ld {shell_word(self.directory)}") from None
 
-    def _dataset(self, name: str) -> Dataset | None:
+    def _dataset(self, name: str, *, is_link: bool) -> Dataset | None:
         """The dataset in a directory; None where it has no manifest.
 
         Raises:
             UsageError: it has one that cannot be used.
         """
         known = self._known.get(name)
-        if known is not None and known.is_untouched(f"{self.directory}/{name}"):
+        if known is not None and not is_link and known.is_untouched(f"{self.directory}/{name}"):
             return known.outcome()
         try:
             folder = directory_inside(self.directory, name)
-            folder_state = _folder_state(self.directory / name)
             manifest_state, manifest = _read_manifest(folder, name, known)
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -217,20 +212,17 @@ class Shelf:
         found = self._found(
             folder, name, manifest, known if _is_same(known, manifest_state, manifest, before) else None
         )
-        self._known[name] = known = _Known(folder_state, manifest_state, before, read_at, manifest, found)
+        self._known[name] = known = _Known(manifest_state, before, read_at, manifest, found)
         return known.outcome()
 
     def know(self, dataset: Dataset) -> None:
         """Take note of a dataset whose file was examined before it got its name: the next listing only hashes it."""
         with suppress(OSError, UsageError):
-            state, folder_state = (
-                data_state(dataset.folder, dataset.manifest),
-                _folder_state(self.directory / dataset.dir),
-            )
+            state = data_state(dataset.folder, dataset.manifest)
             with opened_inside(dataset.folder, MANIFEST) as file:
                 manifest_state = state_of(os.fstat(file.fileno()))
             never_read = 0  # which is too early to be trusted
-            known = _Known(folder_state, manifest_state, state, never_read, dataset.manifest, dataset)
+            known = _Known(manifest_state, state, never_read, dataset.manifest, dataset)
             self._known[dataset.dir] = known
 
     def _found(self, folder: Path, name: str, manifest: Manifest, known: _Known | None) -> Dataset | UsageError:
@@ -290,11 +282,6 @@ def read_manifest(folder: Path, name: str) -> Manifest:
 
 def _has(folder: Path, dataset: Dataset) -> bool:
     return sha256_of(folder, dataset.manifest) == dataset.content.sha256
-
-
-def _folder_state(place: Path) -> State | None:
-    found = os.lstat(place)
-    return state_of(found) if stat.S_ISDIR(found.st_mode) else None
 
 
 def _is_current(known: _Known | None, manifest_state: State) -> TypeGuard[_Known]:

@@ -214,7 +214,9 @@ def main() -> None:
             measured(where, place / "shelf", 4, 2, options.per_second)  # everything was read once
             for clients in FLOORS_MS:
                 found["runs"].append(measured(where, place / "shelf", clients, options.seconds, options.per_second))
-            if not options.no_upload:
+        if not options.no_upload:
+            with served(place) as (where, process):  # one that has not held anything yet
+                upload(where, "small.jsonl", [rows(10, 0)], len(rows(10, 0)))
                 found["upload"] = uploaded_300_mb(where, process)
     show(found)
     RESULTS.mkdir(exist_ok=True)

@@ -43,3 +43,20 @@ def serve(shelf: Path, database: Database) -> Iterator[Callable[..., TestClient]
 def client(serve: Callable[..., TestClient]) -> TestClient:
     """A client of a server with the usual options."""
     return serve()
+
+
+ROW = b'{"instruction": "a", "input": "", "output": "b"}\n'
+
+
+@pytest.fixture
+def put(shelf: Path) -> Callable[..., Path]:
+    """Puts a dataset on the shelf; gives its directory."""
+
+    def call(name: str = "facts", rows: bytes = ROW, manifest: str = "") -> Path:
+        folder = shelf / name
+        folder.mkdir(exist_ok=True)
+        folder.joinpath("dataset.toml").write_text(manifest or f'file = "{name}.jsonl"')
+        folder.joinpath(f"{name}.jsonl").write_bytes(rows)
+        return folder
+
+    return call

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from turnmill.server import dataset_items, dataset_rows, datasets, health, jobs, uploads
 from turnmill.server.guard import Guard
 from turnmill.server.metrics import Measured, Metrics
-from turnmill.server.openapi import describe
+from turnmill.server.openapi import describe, operation_id
 from turnmill.server.problems import handle_problems
 from turnmill.server.registry import Registry
 from turnmill.server.service import Serve, Service
@@ -36,7 +36,13 @@ def create_app(
     """
     chosen = options or Serve()
     service = Service(Shelf(shelf, chosen.max_bytes), database, chosen, Metrics(), other_databases or {})
-    app = FastAPI(title="turnmill", version=version("turnmill"), docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="turnmill",
+        version=version("turnmill"),
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=operation_id,
+    )
     app.state.service = service
     app.state.registry = Registry(service)
     handle_problems(app)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from anyio import from_thread
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import Response
@@ -18,8 +19,9 @@ from turnmill.server.listings import Listed
 from turnmill.server.problems import Problem
 from turnmill.server.registry import Registry, TheRegistry
 from turnmill.server.uploads import REFUSALS, published, received, told
-from turnmill.server.written import Written, answered, tags_of
+from turnmill.server.written import NOT_MODIFIED, Written, answered, tags_of
 from turnmill.shelf.directory import directory_of, remove_directory
+from turnmill.shelf.manifest import Format
 from turnmill.shelf.scan import Dataset
 from turnmill.shelf.tables import Job
 from turnmill.shelf.upload import name_locked, wanted_of
@@ -31,7 +33,10 @@ ITEM = "/datasets/by-name/{name}"
 Name = Annotated[str, Path(max_length=256, description="Of the dataset.")]
 IfMatch = Annotated[str | None, Header(description="Only if the dataset still has this ETag; *: only if it is there.")]
 IfNoneMatch = Annotated[str | None, Header(description="*: only if it is not there yet.")]
-UNKNOWN: dict[int | str, dict[str, Any]] = {404: {"description": "dataset-unknown or dataset-not-usable"}}
+UNKNOWN: dict[int | str, dict[str, Any]] = {
+    404: {"description": "dataset-unknown, dataset-not-usable"},
+    503: {"description": "shelf-not-readable"},
+}
 STALE: dict[int | str, dict[str, Any]] = {412: {"description": "precondition-failed"}}
 BODY = {
     "requestBody": {
@@ -41,7 +46,7 @@ BODY = {
 }
 
 
-@router.get(ITEM, response_model=DatasetAnswer, responses=UNKNOWN)
+@router.get(ITEM, response_model=DatasetAnswer, responses={**NOT_MODIFIED, **UNKNOWN})
 async def show(request: Request, registry: TheRegistry, name: Name) -> Response:
     """One dataset, as the listing says it."""
     return answered(request, (await registry.listings.current()).item(name))
@@ -59,7 +64,7 @@ async def replace(
     name: Name,
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
-    format: Annotated[str | None, Query(max_length=16, description="jsonl, json or parquet.")] = None,
+    format: Annotated[Format, Query()] = "jsonl",
     dialect: Annotated[str | None, Query(max_length=64, description="How its rows say a chat, or auto.")] = None,
 ) -> Response:
     """Take the body as the file of a dataset, which is made where it is not there."""
@@ -68,7 +73,7 @@ async def replace(
         _require_tags(_tag_of(registry, before), if_match, if_none_match)
 
     with registry.uploading(), told():
-        wanted = wanted_of(f"{name}.{format or 'jsonl'}", format, dialect)
+        wanted = wanted_of(f"{name}.{format}", format, dialect)
         if if_match or if_none_match:  # known before the body comes, if it can be
             await run_sync(require, _dataset_of(await registry.listings.current(), name))
         with await run_sync(registry.incoming) as incoming:
@@ -81,10 +86,10 @@ async def replace(
     ITEM,
     status_code=204,
     responses={
-        403: {"description": "scope-too-small: force needs an admin's token"},
         404: {"description": "dataset-unknown"},
         409: {"description": "dataset-in-use"},
-        507: {"description": "not-stored: the disk refuses"},
+        503: {"description": "shelf-not-readable"},
+        507: {"description": "not-stored"},
         **STALE,
     },
 )
@@ -93,7 +98,7 @@ async def remove(
     registry: TheRegistry,
     name: Name,
     if_match: IfMatch = None,
-    force: Annotated[bool, Query(description="Although a job used it, or will.")] = False,
+    force: Annotated[bool, Query(description="Although a job used it, or will; needs the scope admin.")] = False,
 ) -> Response:
     """Remove a dataset, or a directory that is a problem, with everything in it; its record stays."""
     if force:
@@ -103,7 +108,7 @@ async def remove(
     return Response(status_code=204)
 
 
-@router.get(f"{ITEM}/versions", response_model=Versions, responses=UNKNOWN)
+@router.get(f"{ITEM}/versions", response_model=Versions, responses={**NOT_MODIFIED, **UNKNOWN})
 async def versions(request: Request, registry: TheRegistry, name: Name) -> Response:
     """The contents that its file had, by hash; contents that are gone are not kept."""
     dataset = (await registry.listings.current()).dataset(name)
@@ -122,13 +127,13 @@ async def versions(request: Request, registry: TheRegistry, name: Name) -> Respo
 def _removed(registry: Registry, name: str, if_match: str | None, force: bool) -> None:
     """Move it away, alone with its directory."""
     shelf = registry.service.shelf
-    listed = registry.listings.scan()
+    listed = from_thread.run(registry.listings.current)
     try:
         folder = directory_of(shelf.directory, listed.listing, name)
     except UsageError:
         raise Problem(404, "dataset-unknown", f"no dataset is called {quote(name)}") from None
     with name_locked(shelf.directory, folder.name):
-        dataset = _dataset_of(registry.listings.scan(), name)
+        dataset = _dataset_of(from_thread.run(registry.listings.current), name)
         _require_tags(_tag_of(registry, dataset), if_match, None)
         if not force:
             _require_unused(registry, name)
@@ -150,7 +155,9 @@ def _dataset_of(listed: Listed, name: str) -> Dataset | None:
 
 def _tag_of(registry: Registry, dataset: Dataset | None) -> Callable[[], str | None]:
     """Gives the tag of a dataset as it is now; None where it is not there."""
-    return lambda: None if dataset is None else registry.listings.scan().item(dataset.manifest.name).etag
+    return lambda: (
+        None if dataset is None else from_thread.run(registry.listings.current).item(dataset.manifest.name).etag
+    )
 
 
 def _require_tags(current: Callable[[], str | None], if_match: str | None, if_none_match: str | None) -> None:

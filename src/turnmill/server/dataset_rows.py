@@ -15,14 +15,14 @@ from turnmill.server.answers import Explained, ExplainRequest, RowCheck, SharedR
 from turnmill.server.dataset_items import ITEM, UNKNOWN, Name
 from turnmill.server.problems import Problem
 from turnmill.server.registry import Registry, TheRegistry
-from turnmill.server.written import Written, answered
+from turnmill.server.written import NOT_MODIFIED, Written, answered
 from turnmill.shelf.rows import TookTooLong, check_rows, explain_row, shared_rows
 from turnmill.shelf.scan import Dataset
 
 router = APIRouter(tags=["datasets"])
 
 
-@router.get(f"{ITEM}/check", response_model=RowCheck, responses=UNKNOWN)
+@router.get(f"{ITEM}/check", response_model=RowCheck, responses={**NOT_MODIFIED, **UNKNOWN})
 async def check(request: Request, registry: TheRegistry, name: Name) -> Response:
     """How many rows the chat contract rejects, and with which codes; at most 200,000 rows and 20 seconds of them."""
     dataset = (await registry.listings.current()).dataset(name)
@@ -37,7 +37,7 @@ async def check(request: Request, registry: TheRegistry, name: Name) -> Response
 @router.get(
     f"{ITEM}/diff",
     response_model=SharedRows,
-    responses={**UNKNOWN, 503: {"description": "took-too-long or database-unavailable"}},
+    responses={**NOT_MODIFIED, **UNKNOWN, 503: {"description": "took-too-long, shelf-not-readable"}},
 )
 async def diff(
     request: Request, registry: TheRegistry, name: Name, against: Annotated[str, Query(max_length=256)]
@@ -57,7 +57,7 @@ async def diff(
     f"{ITEM}/explain",
     response_model=Explained,
     responses={
-        400: {"description": "row-unknown, model-unknown, template-not-usable or request-not-valid"},
+        400: {"description": "row-unknown, model-unknown, template-not-usable"},
         **UNKNOWN,
     },
 )

@@ -14,16 +14,17 @@ from turnmill.server.answers import DatasetList, Preview
 from turnmill.server.listings import Listed, said
 from turnmill.server.problems import Problem
 from turnmill.server.registry import Db, Registry, TheRegistry
-from turnmill.server.written import Written, answered
+from turnmill.server.written import NOT_MODIFIED, Written, answered
 from turnmill.shelf.content import MAX_PREVIEW_LINES, PREVIEW_LINES, first_lines
 from turnmill.shelf.scan import Dataset
 
 router = APIRouter(tags=["datasets"])
 MAX_PAGE = 1000
+READ = {**NOT_MODIFIED, 503: {"description": "shelf-not-readable"}}
 EMPTY = Written.of({"datasets": [], "problems": []})
 
 
-@router.get("/datasets", response_model=DatasetList, responses={404: {"description": "database-unknown"}})
+@router.get("/datasets", response_model=DatasetList, responses={**READ, 404: {"description": "database-unknown"}})
 async def list_datasets(
     request: Request,
     registry: TheRegistry,
@@ -41,7 +42,7 @@ async def list_datasets(
 @router.get(
     "/datasets/preview",
     response_model=Preview,
-    responses={404: {"description": "dataset-unknown, dataset-not-usable or database-unknown"}},
+    responses={**READ, 404: {"description": "dataset-unknown, dataset-not-usable, database-unknown"}},
 )
 async def preview(
     request: Request,

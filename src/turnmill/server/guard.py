@@ -48,7 +48,7 @@ class Guard:
         try:
             headers = Headers(scope=scope)
             self._check_host(headers)
-            changes = not only_reads(scope["method"], scope["path"])
+            changes = scope["path"] not in OPEN and not only_reads(scope["method"], scope["path"])
             if changes:
                 _check_origin(headers)
             grant = await self._grant(scope, headers)

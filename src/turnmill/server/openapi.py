@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
 from turnmill.server.answers import ProblemAnswer
 from turnmill.server.guard import OPEN, only_reads
@@ -15,15 +16,20 @@ from turnmill.server.problems import MEDIA_TYPE
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 ALWAYS = {
     "400": "request-not-valid",
-    "401": "token-missing or token-not-valid",
-    "403": "scope-too-small, read-only or origin-not-allowed",
+    "401": "token-missing, token-not-valid",
+    "403": "scope-too-small, read-only, origin-not-allowed",
     "413": "too-large",
     "421": "host-not-allowed",
     "503": "database-unavailable",
 }
-"""Status → what any request behind the guard can be answered."""
+"""Status → codes of what any request behind the guard can be answered."""
 FASTAPI_NOT_VALID = "422"
 """What FastAPI says of a request that is not valid; here it is 400."""
+
+
+def operation_id(route: APIRoute) -> str:
+    """What a generated client calls a route: its noun and its function."""
+    return f"{route.tags[0] if route.tags else 'turnmill'}_{route.name}"
 
 
 def describe(app: FastAPI) -> None:
@@ -68,11 +74,12 @@ def operations(said: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]
 def _say_problems(path: str, operation: dict[str, Any]) -> None:
     responses = operation["responses"]
     responses.pop(FASTAPI_NOT_VALID, None)
-    for status, description in ALWAYS.items():
-        own = responses.get(status, {}).get("description")
+    for status, codes in ALWAYS.items():
         if path in OPEN and status not in ("421", "503"):
             continue
-        responses[status] = {"description": description if own is None else own}
+        own = responses.get(status, {}).get("description", "")
+        is_codes = own and not own.endswith(".")  # not a sentence, which says no more than the codes
+        responses[status] = {"description": f"{own}, {codes}" if is_codes else codes}
     for status, response in responses.items():
         if status >= "400":
             response["content"] = {MEDIA_TYPE: {"schema": PROBLEM}}

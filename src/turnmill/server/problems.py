@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 
 from turnmill.errors import TurnmillError
 from turnmill.shelf.database import DatabaseUnavailable
@@ -94,12 +95,22 @@ def handle_problems(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _bug)
 
 
-async def _said(_request: Request, error: Exception) -> JSONResponse:
+async def _said(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, Problem):
         return error.response()
     assert isinstance(error, HTTPException)
-    code = CODES.get(error.status_code, "request-not-valid")
-    return Problem(error.status_code, code, str(error.detail), headers=error.headers).response()
+    code, headers = CODES.get(error.status_code, "request-not-valid"), error.headers
+    if error.status_code == 405:
+        headers = {"Allow": ", ".join(_methods(request))}
+    return Problem(error.status_code, code, str(error.detail), headers=headers).response()
+
+
+def _methods(request: Request) -> list[str]:
+    """What the path can be asked for; the router only knows of the first route that has it."""
+    path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+    said = request.app.openapi()["paths"]
+    of_path = [methods for known, methods in said.items() if compile_path(known)[0].match(path)]
+    return sorted({method.upper() for methods in of_path for method in methods})
 
 
 async def _not_valid(_request: Request, error: Exception) -> JSONResponse:

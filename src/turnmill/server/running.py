@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import signal
 import socket
@@ -18,6 +19,8 @@ from turnmill.errors import UsageError
 
 GRACE_S = 10.0
 """For requests and workers that are at it, once the server is told to stop."""
+SWITCH_S = 0.0005
+"""How long a thread computes while another one waits: a listing that is scanned must not wait 5 ms for each file."""
 LOOK_S = 1.0
 """How often workers are looked at; one that was lost is begun anew."""
 
@@ -63,6 +66,9 @@ def run(app: FastAPI, opened: socket.socket, workers: Sequence[Sequence[str]]) -
         opened: where it listens.
         workers: the arguments of each; one that ends is begun anew.
     """
+    sys.setswitchinterval(SWITCH_S)
+    gc.collect()
+    gc.freeze()  # what was imported stays: looking through it for garbage would stop every request for 100 ms
     config = uvicorn.Config(
         app,
         log_level="warning",

@@ -6,18 +6,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from anyio import from_thread
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 from starlette.requests import ClientDisconnect
 
+from turnmill.errors import UsageError
 from turnmill.server.answers import Dataset as DatasetAnswer
 from turnmill.server.listings import said
 from turnmill.server.problems import Problem
 from turnmill.server.registry import Db, Registry, TheRegistry
 from turnmill.server.upload_form import FILE, UploadForm
 from turnmill.server.written import Written
-from turnmill.shelf.scan import Dataset
+from turnmill.shelf.scan import Dataset, Listing
 from turnmill.shelf.upload import MAX_TOLD_FAULTS, Incoming, UploadRefused, Wanted, publish, wanted_of
 
 router = APIRouter(tags=["datasets"])
@@ -28,11 +30,10 @@ STATUSES = {
     "manifest-says-otherwise": 409, "dataset-not-usable": 409, "too-large": 413,
 }  # fmt: skip
 REFUSALS: dict[int | str, dict[str, Any]] = {
-    400: {"description": "file-not-valid (with `faults`), name-not-valid or request-not-valid"},
-    409: {"description": "name-taken, file-named-otherwise, manifest-says-otherwise or dataset-not-usable"},
-    413: {"description": "too-large"},
-    503: {"description": "too-many-uploads (with Retry-After) or database-unavailable"},
-    507: {"description": "not-stored: the server's disk refuses the file"},
+    400: {"description": "file-not-valid, name-not-valid"},
+    409: {"description": "name-taken, file-named-otherwise, manifest-says-otherwise, dataset-not-usable"},
+    503: {"description": "too-many-uploads, shelf-not-readable"},
+    507: {"description": "not-stored"},
 }
 FORM = {
     "requestBody": {
@@ -96,8 +97,11 @@ async def published(
 ) -> tuple[Written, bool]:
     """The dataset that the file has become, as the listing says it, and whether it is new."""
 
+    def look() -> Listing:
+        return from_thread.run(registry.listings.current).listing
+
     def work() -> tuple[Written, bool]:
-        dataset, is_new = publish(incoming, wanted, registry.service.shelf, registry.records, require)
+        dataset, is_new = publish(incoming, wanted, registry.service.shelf, registry.records, require, look)
         record = registry.records.put(wanted.name, dataset.content)
         return Written.of(said(dataset, record)), is_new
 
@@ -119,6 +123,8 @@ def told() -> Iterator[None]:
         raise Problem(STATUSES[error.code], error.code, error.message, **more) from None
     except ClientDisconnect:
         raise Problem(400, "request-not-valid", "the client went away before the body's end") from None
+    except UsageError as error:  # it names paths of the server
+        raise Problem(507, "not-stored", "the server cannot write to the directory of the datasets") from error
     except OSError as error:
         detail = f"the server cannot keep the file: {error.strerror or 'it is not what was sent'}"
         raise Problem(507, "not-stored", detail) from error

@@ -13,6 +13,11 @@ from anyio.to_thread import run_sync
 from fastapi import Request
 from fastapi.responses import Response
 
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "The client has it: If-None-Match names its ETag."}
+}
+"""Of a route that `answered` answers, for its description."""
+
 
 @dataclass(frozen=True, slots=True)
 class Written:

@@ -32,7 +32,8 @@ def main(shelf: str, database: str, options: str) -> None:
     from turnmill.server.service import Serve
     from turnmill.shelf.database import Database
 
-    app = create_app(Path(shelf), Database(database), Serve(**json.loads(options)))
+    chosen = Serve(jobs=Path(shelf).parent / "jobs", **json.loads(options))
+    app = create_app(Path(shelf), Database(database), chosen)
     opened = bound("127.0.0.1", 0)
     sys.stdout.write(f"{address_of(opened)}\n")
     sys.stdout.flush()

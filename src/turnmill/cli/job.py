@@ -157,9 +157,12 @@ def _option(text: str) -> tuple[str, Any]:
     if not (name and is_set):
         raise UsageError(f"--set {quote(text)}: expected NAME=VALUE", next_step="--set max_steps=10")
     try:
-        return name, yaml.safe_load(value)
+        said = yaml.safe_load(value)
     except yaml.YAMLError:
         return name, value
+    with suppress(ValueError):  # 1e-4, which YAML takes for a text
+        return name, float(said) if isinstance(said, str) else said
+    return name, said
 
 
 def _said(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -160,9 +161,8 @@ def _option(text: str) -> tuple[str, Any]:
         said = yaml.safe_load(value)
     except yaml.YAMLError:
         return name, value
-    with suppress(ValueError):  # 1e-4, which YAML takes for a text
-        return name, float(said) if isinstance(said, str) else said
-    return name, said
+    is_number = isinstance(said, str) and re.fullmatch(r"[0-9.]+[eE][-+]?[0-9]+", said)  # as YAML has none: 1e-4
+    return name, float(said) if is_number else said
 
 
 def _said(value: object) -> str:

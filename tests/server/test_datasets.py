@@ -5,7 +5,10 @@ import json
 import threading
 from pathlib import Path
 
+import anyio
 import pytest
+from anyio import from_thread
+from anyio.to_thread import run_sync
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
@@ -228,3 +231,14 @@ def test_rows_of_another_format_are_shown_as_they_travel(client: TestClient, she
     answer = client.get(PREVIEW, params={"name": "chats", "lines": 1}).json()
     assert [json.loads(line)["messages"] for line in answer["lines"]] == [chat["messages"]]
     assert (answer["num_records"], answer["truncated"]) == (3, True)
+
+
+def test_a_scan_has_a_thread_where_all_others_wait_for_it(shelf: Path, put, database: Database) -> None:
+    put()
+    listings = Listings(Shelf(shelf), Records(database))
+
+    async def ask() -> list[int]:
+        waits = [run_sync(from_thread.run, listings.current) for _ in range(100)]
+        return [len(found.listing.datasets) for found in await asyncio.wait_for(asyncio.gather(*waits), 30)]
+
+    assert anyio.run(ask) == [1] * 100

@@ -111,7 +111,7 @@ class Guard:
     def _limit_of(self, scope: Scope) -> int:
         """Bytes that the body may have: of an upload, the file's and those of its form."""
         options = self._service.options
-        is_upload = "/datasets" in scope["path"] and scope["method"] in ("POST", "PUT")
+        is_upload = "/datasets" in scope["path"] and not only_reads(scope["method"], scope["path"])
         return options.max_body_bytes + (options.max_bytes if is_upload else 0)
 
 

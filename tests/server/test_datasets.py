@@ -51,6 +51,15 @@ def test_datasets_come_by_name_and_problems_beside_them(client: TestClient, put)
     ]  # fmt: skip
 
 
+def test_clients_of_another_prefix_are_served(serve: Callable[..., TestClient], put) -> None:
+    put()
+    client = serve(api_prefix="/v1/gb")
+    answer = client.post("/v1/gb/training/datasets", files={"file": ("more.jsonl", ROW)})
+    assert answer.status_code == 201
+    names = [found["name"] for found in client.get("/v1/gb/training/datasets").json()["datasets"]]
+    assert (names, client.get(LIST).status_code) == (["facts", "more"], 404)
+
+
 def test_a_shelf_that_is_not_there_has_no_datasets(tmp_path: Path, database: Database) -> None:
     with TestClient(create_app(tmp_path / "none", database), base_url="http://localhost") as client:
         assert client.get(LIST).json() == {"datasets": [], "problems": []}

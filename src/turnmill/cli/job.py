@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 1.0
 """How often a log that is followed is looked at."""
+_WITH_EXPONENT = re.compile(r"[0-9]+(\.[0-9]*)?[eE][+-]?[0-9]+")
+"""1e-4, which YAML takes for a text."""
 ENDED = ("done", "failed", "cancelled")
 JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 ID = click.argument("job_id", metavar="ID")
@@ -160,9 +163,8 @@ def _option(text: str) -> tuple[str, Any]:
         said = yaml.safe_load(value)
     except yaml.YAMLError:
         return name, value
-    with suppress(ValueError):  # 1e-4, which YAML takes for a text
-        return name, float(said) if isinstance(said, str) else said
-    return name, said
+    is_number = isinstance(said, str) and _WITH_EXPONENT.fullmatch(said) is not None
+    return name, float(said) if is_number else said
 
 
 def _said(value: object) -> str:

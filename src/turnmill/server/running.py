@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
@@ -20,6 +22,9 @@ GRACE_S = 10.0
 """For requests and workers that are at it, once the server is told to stop."""
 LOOK_S = 1.0
 """How often workers are looked at; one that was lost is begun anew."""
+
+Begin = Callable[[], "subprocess.Popen[bytes]"]
+"""Begins a worker."""
 
 
 def is_loopback(host: str) -> bool:
@@ -55,14 +60,18 @@ def address_of(opened: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def run(app: FastAPI, opened: socket.socket, workers: Sequence[Sequence[str]]) -> None:
+def run(
+    app: FastAPI, opened: socket.socket, workers: Sequence[Sequence[str]], told: Mapping[str, str] | None = None
+) -> None:
     """Serve until SIGTERM or SIGINT, with workers beside it.
 
     Args:
         app: that answers.
         opened: where it listens.
         workers: the arguments of each; one that ends is begun anew.
+        told: variables that their environment has besides.
     """
+    environment = {**os.environ, **(told or {})}
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -73,10 +82,10 @@ def run(app: FastAPI, opened: socket.socket, workers: Sequence[Sequence[str]]) -
     )
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends at them, and then sends them once more
         signal.signal(number, lambda *_: None)
-    asyncio.run(_served(uvicorn.Server(config), opened, workers))
+    asyncio.run(_served(uvicorn.Server(config), opened, [partial(_begin, each, environment) for each in workers]))
 
 
-async def _served(server: uvicorn.Server, opened: socket.socket, workers: Sequence[Sequence[str]]) -> None:
+async def _served(server: uvicorn.Server, opened: socket.socket, workers: Sequence[Begin]) -> None:
     crew = asyncio.create_task(_keep(workers))
     try:
         await server.serve([opened])
@@ -86,23 +95,23 @@ async def _served(server: uvicorn.Server, opened: socket.socket, workers: Sequen
             await crew
 
 
-async def _keep(workers: Sequence[Sequence[str]]) -> None:
+async def _keep(workers: Sequence[Begin]) -> None:
     """Have the workers run, until this is cancelled; then let them give their jobs back."""
-    running = [_begin(arguments) for arguments in workers]
+    running = [begin() for begin in workers]
     try:
         while True:
             await asyncio.sleep(LOOK_S)
-            running = [each if each.poll() is None else _begin(workers[at]) for at, each in enumerate(running)]
+            running = [each if each.poll() is None else workers[at]() for at, each in enumerate(running)]
     finally:
         for each in running:
             each.send_signal(signal.SIGTERM)
         await asyncio.to_thread(_await, running)
 
 
-def _begin(arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+def _begin(arguments: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """A worker in a group of its own: Ctrl-C of the terminal reaches it through the server, its end by the pipe."""
     command = [sys.executable, "-m", "turnmill", "worker", "--beside-server", *arguments]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, env=environment)
 
 
 def _await(running: Sequence[subprocess.Popen[bytes]]) -> None:

@@ -66,7 +66,7 @@ class Database:
             event.listen(self._engine, "do_connect", _require_file(str(self.url.database)))
 
     def __str__(self) -> str:
-        return self.url.render_as_string(hide_password=True)
+        return redacted(self.url.render_as_string(hide_password=True))
 
     @property
     def is_sqlite(self) -> bool:

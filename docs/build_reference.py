@@ -171,9 +171,8 @@ def _route(path: str, method: str, operation: dict[str, Any]) -> list[str]:
         for one in operation.get("parameters", [])
         if one["in"] != "path"
     ]
-    said = " ".join(operation.get("description", "").split()) + (
-        f" Takes {', '.join(parameters)}." if parameters else ""
-    )
+    taken = f" Takes {', '.join(parameters)}." if parameters else ""
+    said = " ".join(operation.get("description", "").split()) + taken
     always = {code for _, code in _codes(ALWAYS)}
     described = {status: one["description"] for status, one in operation["responses"].items() if status >= "400"}
     own = [_refusal(status, code) for status, code in _codes(described) if code not in always]

@@ -32,13 +32,25 @@ def postgres_server() -> Iterator[str]:
         shutil.chown(data, _user())
     try:
         _run("initdb", f"-D {data} -U postgres -A trust --no-sync -E UTF8")
-        _run("pg_ctl", f'-D {data} -l {place}/log -w -o "{SETTINGS} -k {place}" start')
+        url = f"postgresql://postgres@/postgres?host={place}"
+        start(url)
         try:
-            yield f"postgresql://postgres@/postgres?host={place}"
+            yield url
         finally:
-            _run("pg_ctl", f"-D {data} -m immediate stop")
+            stop(url)
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def start(server: str) -> None:
+    """Let a server answer, for the first time or again."""
+    place = server.partition("host=")[2]
+    _run("pg_ctl", f'-D {place}/data -l {place}/log -w -o "{SETTINGS} -k {place}" start')
+
+
+def stop(server: str) -> None:
+    """End a server as if its machine had lost power."""
+    _run("pg_ctl", f"-D {server.partition('host=')[2]}/data -m immediate stop")
 
 
 def _run(program: str, arguments: str) -> None:

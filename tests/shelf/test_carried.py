@@ -12,9 +12,9 @@ from turnmill.errors import StaleError
 from turnmill.files.publish import publish
 from turnmill.shelf import carried as under_test
 from turnmill.shelf.carried import Carried, fetch_model
-from turnmill.shelf.carry import Carrier, SidecarDown
+from turnmill.shelf.carry import Carrier, SidecarDown, SidecarRefused
 from turnmill.shelf.content import Content
-from turnmill.shelf.database import Database
+from turnmill.shelf.database import Database, DatabaseUnavailable
 from turnmill.shelf.job_folder import JobFolder
 from turnmill.shelf.job_work import Workplace
 from turnmill.shelf.records import Records
@@ -124,6 +124,47 @@ def test_a_cancelled_job_ends_the_sidecars_run(begin: Any, data: Path, job: Job)
         until(lambda: work.step() or (data / "runs" / job.id / "begun").exists())
         work.cancel()
         assert followed(work).status == "cancelled"
+
+
+def test_a_job_that_the_sidecar_refuses_is_cancelled_without_a_word(begin: Any, data: Path, job: Job) -> None:
+    job.options = {"model": "unknown"}
+    with served(data, SECRET) as url:
+        work = begin(url)
+        with pytest.raises(SidecarRefused, match="unknown"):
+            followed(work)
+        work.cancel()
+
+
+def test_a_job_that_is_cancelled_on_its_way_is_ended_where_it_arrives(begin: Any, data: Path, job: Job) -> None:
+    with served(data, SECRET, stages=of(WAITS)) as url:
+        begin(url).cancel()
+        until(lambda: (data / "runs" / job.id / "state.json").exists() and state(data, job.id)["state"] == "cancelled")
+
+
+def test_a_run_that_has_ended_is_cancelled_without_a_word(begin: Any, data: Path) -> None:
+    with served(data, SECRET) as url:
+        work = begin(url)
+        assert followed(work).status == "done"
+        work.cancel()
+
+
+def test_a_database_that_is_gone_when_the_sidecar_takes_the_job_hears_of_it_later(
+    job: Job, folder: JobFolder, data: Path
+) -> None:
+    answers = [DatabaseUnavailable("away"), None]
+    told: list[str] = []
+
+    def taken() -> None:
+        answer = answers.pop(0)
+        if answer is not None:
+            raise answer
+        told.append("synced")
+
+    with served(data, SECRET) as url:
+        work = Carried(job, folder, Carrier(url, SECRET), taken)
+        with pytest.raises(DatabaseUnavailable):
+            followed(work)
+        assert (followed(work).status, told) == ("done", ["synced"])
 
 
 def test_a_sidecar_that_is_down_is_told_clearly(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
 
 from turnmill.errors import UsageError
 from turnmill.shelf.database import Database, DatabaseUnavailable, url_of
@@ -99,6 +102,37 @@ def test_a_database_that_is_gone_is_told(database: Database) -> None:
         session.execute(text("drop table alembic_version"))
     with pytest.raises(DatabaseUnavailable, match="alembic_version"):
         database.ping()
+
+
+def test_a_file_that_was_moved_away_is_not_begun_anew(tmp_path: Path) -> None:
+    place, away = tmp_path / "turnmill.db", tmp_path / "away"
+    database = Database(place)
+    database.close()
+    place.rename(away)
+    with pytest.raises(DatabaseUnavailable, match="not there"):
+        database.ping()
+    assert not place.exists()
+    away.rename(place)
+    database.ping()
+    database.close()
+
+
+def test_more_who_ask_than_there_are_connections_are_told_so(database: Database) -> None:
+    database._engine.pool._timeout = 0.01
+    with ExitStack() as held, pytest.raises(DatabaseUnavailable, match="waits"):
+        sessions = [held.enter_context(Session(database._engine)) for _ in range(15)]
+        for session in sessions:
+            session.execute(text("select 1"))
+        database.ping()
+    database.ping()
+
+
+def test_an_error_says_nothing_of_what_was_written(database: Database) -> None:
+    with database.writing() as session:
+        session.add(record("secret.jsonl"))
+    with pytest.raises(IntegrityError) as caught, database.writing() as session:
+        session.add(record("secret.jsonl"))
+    assert "a" * 64 not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import threading
 import time
 from collections.abc import Callable
@@ -7,10 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from turnmill.errors import UsageError
 from turnmill.shelf import worker as under_test
-from turnmill.shelf.database import Database
+from turnmill.shelf.database import Database, DatabaseUnavailable
 from turnmill.shelf.jobs import Jobs
 from turnmill.shelf.tables import Job
 from turnmill.shelf.work import Ended
@@ -22,6 +24,7 @@ class Script:
 
     def __init__(self, ends: Ended | Exception | None) -> None:
         self._ends = ends
+        self.refuses: Exception | None = None
         self.began = threading.Event()
         self.told: list[str] = []
 
@@ -36,6 +39,8 @@ class Script:
 
     def cancel(self) -> None:
         self.told.append("cancel")
+        if self.refuses is not None:
+            raise self.refuses
 
     def leave(self) -> None:
         self.told.append("leave")
@@ -130,8 +135,6 @@ def test_a_worker_whose_job_another_one_has_leaves_it(jobs: Jobs, job: str, data
 def test_a_worker_that_the_queue_does_not_hear_lets_go_before_its_lease_is_over(
     jobs: Jobs, job: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sqlalchemy import text
-
     monkeypatch.setattr(under_test, "LET_GO", 0.002)
     script = Script(None)
 
@@ -148,3 +151,66 @@ def test_what_a_worker_lost_is_taken_up_by_the_next(database: Database, jobs: Jo
     Jobs(database, timedelta(seconds=-1)).take("lost")
     Worker(jobs, lambda _: Script(Ended("done"))).run(until_empty=True)
     assert (jobs.get(job).status, jobs.get(job).attempt) == ("done", 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "/srv/jobs/one/log"), "No space left on device"),
+        (ZeroDivisionError("a row of the dataset"), "the worker met an error of its own"),
+    ],
+)
+@pytest.mark.parametrize("at", ["begin", "step"])
+def test_one_job_that_goes_wrong_ends_no_worker(jobs: Jobs, job: str, error: Exception, said: str, at: str) -> None:
+    def work_of(_: Job) -> Script:
+        if at == "begin":
+            raise error
+        return Script(error)
+
+    Worker(jobs, work_of).run(until_empty=True)
+    found = jobs.get(job)
+    assert found.status == "failed"
+    assert said in (found.error or "")
+    assert "/srv" not in (found.error or "")
+    assert "row" not in (found.error or "")
+
+
+def test_work_that_cannot_be_ended_either_ends_no_worker(jobs: Jobs, job: str) -> None:
+    script = Script(UsageError("the sidecar refuses"))
+    script.refuses = UsageError("there is no such run")
+    Worker(jobs, lambda _: script).run(until_empty=True)
+    assert (jobs.get(job).error, script.told) == ("the sidecar refuses", ["cancel"])
+
+
+def test_a_database_that_is_gone_for_a_while_ends_no_work(jobs: Jobs, job: str) -> None:
+    answers: list[Any] = [DatabaseUnavailable("away"), DatabaseUnavailable("away"), Ended("done")]
+    script = Script(None)
+
+    def step() -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    script.step = step  # type: ignore[method-assign]
+    Worker(jobs, lambda _: script).run(until_empty=True)
+    assert (jobs.get(job).status, script.told) == ("done", [])
+
+
+def test_a_worker_that_is_stopped_while_the_database_is_gone_ends_no_work(
+    jobs: Jobs, job: str, database: Database
+) -> None:
+    def lose_the_table_and_stop(worker: Worker) -> None:
+        with database.writing() as session:
+            session.execute(text("alter table jobs rename to elsewhere"))
+        worker.stop()
+
+    script = Script(None)
+    in_the_background(jobs, script, lose_the_table_and_stop)
+    assert script.told == ["leave"]
+
+
+def test_what_no_database_can_keep_is_kept_as_it_can_be(jobs: Jobs, job: str) -> None:
+    ended = Ended("failed", "the row is a\x00b", {"loss": float("nan")})
+    Worker(jobs, lambda _: Script(ended)).run(until_empty=True)
+    assert (jobs.get(job).error, jobs.get(job).result) == ("the row is a\\x00b", {"loss": None})

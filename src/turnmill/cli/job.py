@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 1.0
 """How often a log that is followed is looked at."""
+_WITH_EXPONENT = re.compile(r"[0-9]+(\.[0-9]*)?[eE][+-]?[0-9]+")
+"""1e-4, which YAML takes for a text."""
 ENDED = ("done", "failed", "cancelled")
 JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 ID = click.argument("job_id", metavar="ID")
@@ -161,7 +163,7 @@ def _option(text: str) -> tuple[str, Any]:
         said = yaml.safe_load(value)
     except yaml.YAMLError:
         return name, value
-    is_number = isinstance(said, str) and re.fullmatch(r"[0-9.]+[eE][-+]?[0-9]+", said)  # as YAML has none: 1e-4
+    is_number = isinstance(said, str) and _WITH_EXPONENT.fullmatch(said) is not None
     return name, float(said) if is_number else said
 
 

@@ -10,6 +10,7 @@ import click
 from turnmill.cli.output import notice
 from turnmill.cli.shelf_options import (
     DATABASE,
+    DATABASE_VARIABLE,
     JOBS,
     MODELS,
     SHELF,
@@ -72,7 +73,7 @@ def command(
     app = create_app(where.shelf, opened, options, other_databases=named_databases(how["others"]))
     listening = bound(host, port)
     notice(f"{address_of(listening)}{options.api_prefix} serves {where.shelf}")
-    run(app, listening, [_worker_arguments(where, models, how)] * how["workers"])
+    run(app, listening, [_worker_arguments(where, models, how)] * how["workers"], {DATABASE_VARIABLE: database})
 
 
 def _options(where: Places, models: tuple[str, ...], host: str, how: dict[str, Any]) -> Serve:
@@ -82,7 +83,8 @@ def _options(where: Places, models: tuple[str, ...], host: str, how: dict[str, A
     prefix = how["api_prefix"]
     if prefix and (not prefix.startswith("/") or prefix.endswith("/") or not prefix.isascii() or "{" in prefix):
         raise UsageError(f"--api-prefix is {prefix!r}; expected a path like /v1", next_step="--api-prefix /v1")
-    local = Serve().allowed_hosts if is_loopback(host) else ()
+    own = f"[{host}]" if ":" in host else host
+    local = (*Serve().allowed_hosts, own.lower()) if is_loopback(host) else ()
     return Serve(
         api_prefix=prefix,
         read_only=how["read_only"],
@@ -105,7 +107,8 @@ def _require_token(host: str, database: Database, address: str) -> None:
 
 
 def _worker_arguments(where: Places, models: tuple[str, ...], how: dict[str, Any]) -> list[str]:
-    arguments = ["--database", where.database, "--jobs", str(where.jobs), "--lease", str(how["lease_s"])]
+    """All but the database, whose address can hold a password: whoever lists the processes sees their arguments."""
+    arguments = ["--jobs", str(where.jobs), "--lease", str(how["lease_s"])]
     for name in models:
         arguments += ["--models", name]
     for name in ("sidecar", "sidecar_secret_file"):

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 DEFAULT_DATABASE = "turnmill.db"
 SHELF_NAME, JOBS_NAME = "datasets_training", "jobs"
 TOKEN_VARIABLE = "TURNMILL_TOKEN"
+DATABASE_VARIABLE = "TURNMILL_DATABASE"
 
 DATABASE = click.option(
     "--database",
     metavar="PATH|URL",
     default=DEFAULT_DATABASE,
+    envvar=DATABASE_VARIABLE,
     show_default=True,
-    help="A SQLite file, or postgresql://USER@HOST/NAME.",
+    help=f"A SQLite file, or postgresql://USER@HOST/NAME; or ${DATABASE_VARIABLE}.",
 )
 MODELS = click.option(
     "--models",

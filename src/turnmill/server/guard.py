@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from urllib.parse import urlsplit
 
@@ -23,6 +24,11 @@ READING_POSTS = ("/explain", "/check")
 REMEMBERED_S = 1.0
 """How long what a token opens is not asked for again; a revoked one closes after that."""
 MAX_REMEMBERED = 1000
+SILENCE_S = 60.0
+"""A client that sends nothing of its body for so long is given up: it would hold one of the few uploads."""
+LEAST_BYTES_PER_S = 1024
+"""So is one that sends less than this, all in all."""
+MAX_LENGTH_DIGITS = 18
 ANYBODY = Grant("", "admin", None, None)
 """Where no token was ever made."""
 
@@ -49,12 +55,12 @@ class Guard:
             headers = Headers(scope=scope)
             self._check_host(headers)
             changes = scope["path"] not in OPEN and not only_reads(scope["method"], scope["path"])
-            if changes:
+            if scope["method"] not in READING:
                 _check_origin(headers)
             grant = await self._grant(scope, headers)
             self._check_scope(grant, changes=changes)
             limit = self._limit_of(scope)
-            _check_length(headers, limit)
+            _check_body(headers, limit)
         except Problem as problem:
             await problem.response()(scope, receive, send)
             return
@@ -111,7 +117,7 @@ class Guard:
     def _limit_of(self, scope: Scope) -> int:
         """Bytes that the body may have: of an upload, the file's and those of its form."""
         options = self._service.options
-        is_upload = "/datasets" in scope["path"] and not only_reads(scope["method"], scope["path"])
+        is_upload = scope["method"] == "PUT" or (scope["method"] == "POST" and scope["path"].endswith("/datasets"))
         return options.max_body_bytes + (options.max_bytes if is_upload else 0)
 
 
@@ -137,11 +143,14 @@ def _check_origin(headers: Headers) -> None:
         raise Problem(403, "origin-not-allowed", "the request comes from a page of another origin")
 
 
-def _check_length(headers: Headers, limit: int) -> None:
+def _check_body(headers: Headers, limit: int) -> None:
+    """The body is as large as it says, and no larger once it is unpacked: nothing here unpacks it."""
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise Problem(415, "encoding-not-taken", "the body has a Content-Encoding; expected it as it is")
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit()):
         raise Problem(400, "request-not-valid", "Content-Length is no number")
-    if int(length) > limit:
+    if len(length) > MAX_LENGTH_DIGITS or int(length) > limit:
         raise _too_large(limit)
 
 
@@ -150,13 +159,22 @@ def _too_large(limit: int) -> Problem:
 
 
 def _limited(receive: Receive, limit: int) -> Receive:
-    """What is received, up to `limit` bytes."""
-    taken = 0
+    """What is received: up to `limit` bytes, from a client that goes on sending them."""
+    taken, began, is_whole = 0, time.monotonic(), False
 
     async def limited() -> Message:
-        nonlocal taken
-        message = await receive()
+        nonlocal taken, is_whole
+        if is_whole:  # what comes now is that the client has gone, whenever that is
+            return await receive()
+        left_s = began + SILENCE_S + taken / LEAST_BYTES_PER_S - time.monotonic()
+        try:
+            async with asyncio.timeout(min(left_s, SILENCE_S)):
+                message = await receive()
+        except TimeoutError:
+            detail = f"the body comes too slowly: {taken:,} bytes in {time.monotonic() - began:.0f} s"
+            raise Problem(408, "body-late", detail, headers={"Connection": "close"}) from None
         taken += len(message.get("body", b""))
+        is_whole = not message.get("more_body", False)
         if taken > limit:
             raise _too_large(limit)
         return message

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,13 +16,14 @@ from fastapi import Path as InPath
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict
 
-from turnmill.errors import UnknownName
+from turnmill.errors import UnknownName, UsageError
 from turnmill.server.problems import Problem, problems
 from turnmill.server.service import Service, TheService
 from turnmill.shelf.job_folder import JobFolder
 from turnmill.shelf.job_options import JobId, Request
 from turnmill.shelf.job_start import start_job
 from turnmill.shelf.jobs import ENDED, Jobs, KeyUsedBefore
+from turnmill.shelf.scan import Listing
 from turnmill.shelf.tables import Job, JobEvent
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
@@ -78,11 +80,11 @@ class LogSaid(BaseModel):
     """Whether the job has ended and nothing comes behind this."""
 
 
-@router.post("", status_code=201, responses=problems(400, 409))
+@router.post("", status_code=201, responses=problems(400, 409, 507))
 def start(
     service: TheService,
     asked: Request,
-    idempotency_key: Annotated[str | None, Header(min_length=1, max_length=128)] = None,
+    idempotency_key: Annotated[str | None, Header(pattern="^[ -~]{1,128}$")] = None,
 ) -> JobSaid:
     """Start a job on a dataset of the shelf, which is taken along as it is now.
 
@@ -91,10 +93,36 @@ def start(
     """
     options = service.options
     try:
-        job = start_job(asked, service.shelf.listing, service.database, options.jobs, options.models, idempotency_key)
+        with _kept():
+            job = start_job(
+                asked, lambda: _listing(service), service.database, options.jobs, options.models, idempotency_key
+            )
     except KeyUsedBefore as error:
         raise Problem(409, "key-used-before", str(error)) from None
-    return JobSaid.model_validate(job)
+    return _said(service, job)
+
+
+def _listing(service: Service) -> Listing:
+    try:
+        return service.shelf.listing()
+    except UsageError:
+        raise Problem(503, "shelf-not-readable", "the directory of the datasets cannot be read") from None
+
+
+@contextmanager
+def _kept() -> Iterator[None]:
+    """Says what the disk refuses as a problem.
+
+    Raises:
+        Problem: 507.
+    """
+    try:
+        yield
+    except (OSError, UsageError) as error:
+        refusal = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(refusal, OSError):
+            raise
+        raise Problem(507, "not-stored", f"the server cannot keep the job's data: {refusal.strerror}") from error
 
 
 @router.get("", responses=problems(400, 404))
@@ -109,21 +137,21 @@ def listed(
         found = jobs.newest(before, limit + 1)
     except UnknownName as error:
         raise _unknown(error) from None
-    page = [JobListed.model_validate(job) for job in found[:limit]]
+    page = [_listed(service, job) for job in found[:limit]]
     return JobsSaid(jobs=page, next=page[-1].id if len(found) > limit else None)
 
 
 @router.get("/{job_id}", responses=problems(400, 404))
 def show(service: TheService, job_id: TheId) -> JobSaid:
     """One job."""
-    return JobSaid.model_validate(_found(service, job_id))
+    return _said(service, _found(service, job_id))
 
 
 @router.post("/{job_id}/cancel", responses=problems(400, 404))
 def cancel(service: TheService, job_id: TheId) -> JobSaid:
     """Ask for the end of a job; one that has ended stays as it is."""
     try:
-        return JobSaid.model_validate(Jobs(service.database).cancel(job_id))
+        return _said(service, Jobs(service.database).cancel(job_id))
     except UnknownName as error:
         raise _unknown(error) from None
 
@@ -132,7 +160,8 @@ def cancel(service: TheService, job_id: TheId) -> JobSaid:
 def log(service: TheService, job_id: TheId, offset: Annotated[int, Query(ge=0, le=1 << 50)] = 0) -> LogSaid:
     """What the job's commands said, from a byte on; a megabyte at most."""
     ended = _found(service, job_id).status in ENDED
-    return piece_of(JobFolder(service.options.jobs / job_id).log, offset, ended=ended)
+    piece = piece_of(JobFolder(service.options.jobs / job_id).log, offset, ended=ended)
+    return piece.model_copy(update={"text": service.without_places(piece.text)})
 
 
 def _the_job(service: TheService, job_id: TheId) -> Job:
@@ -158,14 +187,27 @@ async def events(
         job = await run_sync(_found, service, job_id)
         for event in await run_sync(Jobs(service.database).events, job_id, seen):
             seen = event.number
-            yield _sent(event)
+            yield _sent(service, event)
         if job.status in ENDED:
             return
         await asyncio.sleep(LOOK_S)
 
 
-def _sent(event: JobEvent) -> ServerSentEvent:
-    return ServerSentEvent(data={**event.data, "at": event.at.isoformat()}, event=event.kind, id=str(event.number))
+def _sent(service: Service, event: JobEvent) -> ServerSentEvent:
+    data = {**service.without_places(event.data), "at": event.at.isoformat()}
+    return ServerSentEvent(data=data, event=event.kind, id=str(event.number))
+
+
+def _said(service: Service, job: Job) -> JobSaid:
+    """The job; what commands said of the server's directories is told by what they are for."""
+    said = JobSaid.model_validate(job)
+    hidden = {"error": service.without_places(said.error), "result": service.without_places(said.result)}
+    return said.model_copy(update=hidden)
+
+
+def _listed(service: Service, job: Job) -> JobListed:
+    said = JobListed.model_validate(job)
+    return said.model_copy(update={"error": service.without_places(said.error)})
 
 
 def _found(service: Service, job_id: str) -> Job:

@@ -7,6 +7,9 @@ import time
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE"})
+"""That are counted by name: a client that makes up others must not make up counters."""
+
 
 class Metrics:
     """What one server counts, apart from any other in the process."""
@@ -46,5 +49,6 @@ class Measured:
             await self._app(scope, receive, noted)
         finally:
             route = getattr(scope.get("route"), "path", "none")
-            self._metrics.requests.labels(scope["method"], route, status).inc()
+            method = scope["method"] if scope["method"] in METHODS else "other"
+            self._metrics.requests.labels(method, route, status).inc()
             self._metrics.seconds.observe(time.perf_counter() - began)

@@ -18,7 +18,9 @@ ALWAYS = {
     "400": "request-not-valid",
     "401": "token-missing, token-not-valid",
     "403": "scope-too-small, read-only, origin-not-allowed",
+    "408": "body-late",
     "413": "too-large",
+    "415": "encoding-not-taken",
     "421": "host-not-allowed",
     "503": "database-unavailable",
 }

@@ -27,6 +27,8 @@ CODES = {
     503: "not-available",
 }
 """Of a status that comes without a code of its own."""
+MAX_FAULTS, MAX_AT_CHARACTERS, MAX_ERROR_CHARACTERS = 20, 100, 300
+"""Of what is said to be wrong with a request: it may name a thousand fields, each of them a page long."""
 
 
 class Problem(HTTPException):
@@ -83,6 +85,7 @@ _TITLES = {
     413: "It is too large.",
     421: "Another host was meant.",
     503: "The database does not answer, or too much is asked at once.",
+    507: "The server's disk refuses it.",
 }
 
 
@@ -97,7 +100,7 @@ def handle_problems(app: FastAPI) -> None:
 
 async def _said(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, Problem):
-        return error.response()
+        return _without_places(request, error).response()
     assert isinstance(error, HTTPException)
     code, headers = CODES.get(error.status_code, "request-not-valid"), error.headers
     if error.status_code == 405:
@@ -116,7 +119,10 @@ def _methods(request: Request) -> list[str]:
 async def _not_valid(_request: Request, error: Exception) -> JSONResponse:
     """The fields that are wrong, without their values, which can be a client's data."""
     assert isinstance(error, RequestValidationError)
-    faults = [{"at": ".".join(map(str, fault["loc"])), "error": fault["msg"]} for fault in error.errors()]
+    faults = [
+        {"at": ".".join(map(str, fault["loc"]))[:MAX_AT_CHARACTERS], "error": fault["msg"][:MAX_ERROR_CHARACTERS]}
+        for fault in error.errors()[:MAX_FAULTS]
+    ]
     first = faults[0]
     return Problem(400, CODES[400], f"{first['at']}: {first['error']}", faults=faults).response()
 
@@ -126,8 +132,15 @@ async def _unavailable(_request: Request, _error: Exception) -> JSONResponse:
     return Problem(503, "database-unavailable", detail, headers={"Retry-After": "5"}).response()
 
 
-async def _refused(_request: Request, error: Exception) -> JSONResponse:
-    return Problem(400, CODES[400], str(error)).response()
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    return _without_places(request, Problem(400, CODES[400], str(error))).response()
+
+
+def _without_places(request: Request, problem: Problem) -> Problem:
+    """The problem without where on the server something lies, whoever wrote its words."""
+    hidden = request.app.state.service.without_places
+    more = {key: hidden(value) for key, value in problem.more.items()}
+    return Problem(problem.status_code, problem.code, hidden(str(problem.detail)), headers=problem.headers, **more)
 
 
 async def _bug(_request: Request, _error: Exception) -> JSONResponse:

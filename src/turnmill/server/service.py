@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 from fastapi import Depends, Request
 
@@ -37,7 +40,7 @@ class Serve:
     """That are taken at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Service:
     """The shelf, its database, and how they are served."""
 
@@ -47,6 +50,28 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     other_databases: Mapping[str, Database] = field(default_factory=dict)
     """Name → a database that has no datasets."""
+
+    def without_places(self, said: Any) -> Any:
+        """What is said, with the server's own directories told by what they are for; lists and objects, too."""
+        if isinstance(said, str):
+            pattern, names = self._places
+            return pattern.sub(lambda found: names[found[0]], said)
+        if isinstance(said, list):
+            return [self.without_places(each) for each in said]
+        if isinstance(said, dict):
+            return {key: self.without_places(value) for key, value in said.items()}
+        return said
+
+    @cached_property
+    def _places(self) -> tuple[re.Pattern[str], dict[str, str]]:
+        """What finds the directories in a text, those that lie in others first, and their names."""
+        named = {self.shelf.directory: "SHELF", self.options.jobs: "JOBS", Path(tempfile.gettempdir()): "TEMPORARY"}
+        if self.database.is_sqlite and self.database.url.database:
+            named.setdefault(Path(self.database.url.database).parent, "DATABASE")
+        named |= {folder: name for name, folder in self.options.models.items()}
+        names = {str(way(place)): name for place, name in named.items() for way in (Path.absolute, Path.resolve)}
+        places = "|".join(re.escape(place) for place in sorted(names, key=len, reverse=True) if len(place) > 1)
+        return re.compile(rf"(?<![\w./-])(?:{places})(?![\w-])"), names
 
 
 async def _of(request: Request) -> Service:  # async: on the loop, for it waits for nothing

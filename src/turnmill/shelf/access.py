@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -11,7 +12,7 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 
 from turnmill.errors import UnknownName, UsageError, quote
-from turnmill.shelf.database import Database
+from turnmill.shelf.database import Database, DatabaseUnavailable
 from turnmill.shelf.tables import AccessToken, now
 
 SCOPES = ("read", "write", "admin")
@@ -108,6 +109,6 @@ def grant_of(database: Database, sha256: str) -> Grant | None:
     if token is None:
         return None
     if token.last_used_at is None or now() - token.last_used_at > USED_EVERY:
-        with database.writing() as session:
+        with suppress(DatabaseUnavailable), database.writing() as session:  # a full disk can still be read
             session.execute(update(AccessToken).where(AccessToken.id == token.id).values(last_used_at=now()))
     return Grant(token.name, token.scope, token.expires_at, token.revoked_at)

@@ -8,12 +8,13 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from turnmill.errors import StaleError, quote
+from turnmill.errors import StaleError, TurnmillError, quote
 from turnmill.shelf.background import Background
-from turnmill.shelf.carry import Carrier, SidecarDown
+from turnmill.shelf.carry import Carrier, SidecarDown, SidecarRefused
 from turnmill.shelf.job_folder import JobFolder
 from turnmill.shelf.tables import Job
 from turnmill.shelf.work import Ended
@@ -92,8 +93,8 @@ class Carried:
 
     def _told(self, run: Mapping[str, Any]) -> Ended | None:
         if not self._is_taken:
+            self._taken()  # where the database does not answer, this is tried again
             self._is_taken = True
-            self._taken()
         known = {name: value for name, value in run["progress"].items() if value is not None}
         self._progress = {"state": run["state"], **known}
         if run["state"] not in ENDED:
@@ -108,8 +109,21 @@ class Carried:
 
     def cancel(self) -> None:
         """Have the sidecar end its run; one that does not answer is told again by whoever cancels again."""
+        if self._is_taken:
+            self._end_run()
+        else:
+            Background(self._end_once_taken)
+
+    def _end_once_taken(self) -> None:
+        """The job is on its way: a run that it becomes only now is nobody's any more."""
+        with suppress(TurnmillError):
+            self._call.result()
+        self._end_run()
+
+    def _end_run(self) -> None:
         try:
-            self._carrier.cancel(self._job_id, deadline_s=CANCEL_S)
+            with suppress(SidecarRefused):  # there is no such run, or it has ended
+                self._carrier.cancel(self._job_id, deadline_s=CANCEL_S)
         except SidecarDown:
             self._progress |= {"sidecar": "down"}
 

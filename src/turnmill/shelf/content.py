@@ -82,7 +82,7 @@ def examine(
             told(Fault(manifest.file, 0, f"it has {before[2]:,} bytes; expected at most {limit:,}"))
             content = Content(before[2], 0, "", is_usable=False)
         else:
-            content = _examined(file, manifest, told, stops_early=on_fault is None)
+            content = _examined(file, manifest, limit, told, stops_early=on_fault is None)
         if _state(file) != before:
             told(Fault(manifest.file, 0, "it was written to while it was read; look again when it is whole"))
             content = Content(content.size_bytes, content.num_records, content.sha256, is_usable=False)
@@ -135,12 +135,14 @@ def _state(file: BinaryIO) -> State:
     return state_of(os.fstat(file.fileno()))
 
 
-def _examined(file: BinaryIO, manifest: Manifest, told: Callable[[Fault], None], *, stops_early: bool) -> Content:
+def _examined(
+    file: BinaryIO, manifest: Manifest, limit: int, told: Callable[[Fault], None], *, stops_early: bool
+) -> Content:
     counted = _Counted(file)
     if manifest.is_by_line_rule:
         records, is_usable = _by_line_rule(counted, manifest.file, told, stops_early=stops_early)
     else:
-        records, is_usable = _by_dialect(counted, manifest, told)
+        records, is_usable = _by_dialect(counted, manifest, limit, told)
     if is_usable and not records:
         told(Fault(manifest.file, 0, "it has no record; expected at least one"))
         is_usable = False
@@ -199,15 +201,18 @@ def _fault_of(piece: Piece) -> str | None:
     return None if wrong is None else f"{wrong!r} is {quote(row[wrong])}; expected a text"
 
 
-def _by_dialect(chunks: _Counted, manifest: Manifest, told: Callable[[Fault], None]) -> tuple[int, bool]:
+def _by_dialect(chunks: _Counted, manifest: Manifest, limit: int, told: Callable[[Fault], None]) -> tuple[int, bool]:
     """How many rows, and whether all were read and no more were rejected than a run lets a source lose."""
     from turnmill.options import Health
+    from turnmill.shelf.unpacked import require_unpacks_to
     from turnmill.verbs.check import check_health
 
     counts: Counter[str] = Counter()
     unread: list[int] = []
     with _spooled(chunks, manifest) as path:
         try:
+            if manifest.format == "parquet":
+                require_unpacks_to(path, limit)
             unread.extend(
                 outcome.record.source_line
                 for outcome in _outcomes(path, manifest)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any
+
+import msgspec
 
 from turnmill.errors import TurnmillError, UsageError, redacted, shell_word
 
@@ -18,6 +20,7 @@ try:
     from sqlalchemy import Connection, create_engine, event, make_url, text
     from sqlalchemy.engine import URL
     from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError
+    from sqlalchemy.exc import TimeoutError as NoFreeConnection
     from sqlalchemy.orm import Session
 except ModuleNotFoundError as missing:  # pragma: no cover - the extra is installed wherever tests run
     what = f"the shelf's database needs {missing.name}, which is not installed"
@@ -62,9 +65,11 @@ class Database:
             self.close()
             what = f"the tables of {self} are those of a later version of turnmill; nothing was changed"
             raise UsageError(what, next_step="pip install --upgrade turnmill") from None
+        if self.is_sqlite and self.url.database not in (None, "", ":memory:"):
+            event.listen(self._engine, "do_connect", _require_file(str(self.url.database)))
 
     def __str__(self) -> str:
-        return self.url.render_as_string(hide_password=True)
+        return redacted(self.url.render_as_string(hide_password=True))
 
     @property
     def is_sqlite(self) -> bool:
@@ -162,17 +167,34 @@ _EXPECTED = "--database PATH, or --database postgresql://USER@HOST/NAME"
 
 
 def _engine_of(url: URL) -> Any:
+    shared: dict[str, Any] = {"hide_parameters": True, "json_serializer": _json}
     if url.get_backend_name() == "sqlite":
         if url.database and url.database != ":memory:":
             _require_directory(Path(url.database).parent)
-        engine = create_engine(url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000, "check_same_thread": False})
+        how = {"timeout": BUSY_TIMEOUT_MS / 1000, "check_same_thread": False}
+        engine = create_engine(url, connect_args=how, **shared)
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
-        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
+        return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10}, **shared)
     except NoSuchModuleError:
         raise UsageError("PostgreSQL needs psycopg", next_step="pip install 'turnmill[serve]'") from None
+
+
+def _json(value: Any) -> str:
+    """As both databases take it: a number that is none, such as a loss that went wrong, is null."""
+    return msgspec.json.encode(value).decode()
+
+
+def _require_file(path: str) -> Callable[..., None]:
+    """Refuses connections once the file is gone: SQLite would begin an empty one, which knows of no access token."""
+
+    def look(*_: object) -> None:
+        if not Path(path).exists():
+            raise sqlite3.OperationalError("the file is not there any more")
+
+    return look
 
 
 def _require_directory(folder: Path) -> None:
@@ -204,6 +226,8 @@ def _told(database: Database) -> Iterator[None]:
         if isinstance(error, IntegrityError | DataError):  # of what was asked, not of the database
             raise
         raise DatabaseUnavailable(f"the database {database} does not answer: {_said(error)}") from None
+    except NoFreeConnection:
+        raise DatabaseUnavailable(f"every connection with the database {database} waits for its answer") from None
 
 
 def _said(error: DBAPIError) -> str:

@@ -218,6 +218,7 @@ def _held(session: Session, job_id: str, worker: str) -> Job | None:
 
 
 def _end(session: Session, job: Job, status: str, error: str | None = None) -> None:
+    error = None if error is None else error.replace("\x00", "\\x00")  # PostgreSQL has no such character in texts
     job.status, job.error, job.finished_at = status, error, now()
     job.leased_by, job.leased_until = None, None
     _note(session, job, "status", {"status": status} | ({"error": error} if error else {}))

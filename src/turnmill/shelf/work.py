@@ -18,7 +18,7 @@ from turnmill.shelf.tables import Job
 
 GRACE_S = 20.0
 """For a command to end by itself."""
-SECRETS = ("TURNMILL_SIDECAR_SECRET", "TURNMILL_TOKEN")
+SECRETS = ("TURNMILL_SIDECAR_SECRET", "TURNMILL_TOKEN", "TURNMILL_DATABASE", "PGPASSWORD")
 """Of the environment: no command of a job inherits them."""
 MAX_ANSWER_BYTES = 1 << 20
 """Of a command's answer in JSON."""

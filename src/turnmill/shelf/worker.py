@@ -66,14 +66,15 @@ class Worker:
         LOG.info("job %s: %s of %s, attempt %d", job.id, job.kind, job.dataset, job.attempt)
         try:
             work = self._work_of(job)
-        except TurnmillError as error:
-            self._finish(job, Ended("failed", str(error)))
+        except Exception as error:
+            self._finish(job, _failed(job, error))
             return
+        ended: Ended | None
         try:
             ended = self._followed(job, work)
-        except TurnmillError as error:
-            work.cancel()
-            ended = Ended("failed", str(error))
+        except Exception as error:
+            ended = _failed(job, error)
+            _end_for_good(job, work)
         except BaseException:
             work.leave()
             raise
@@ -84,13 +85,13 @@ class Worker:
         """How the work ended; None where it is another worker's now."""
         heard = renewed = time.monotonic()
         while True:
-            ended = work.step()
+            ended = _stepped(job, work)
             if ended is not None:
                 self._renewed(job, work)
                 return ended
             if self._stopping.is_set():
                 work.leave()
-                self._jobs.give_back(job.id, self.name)
+                self._give_back(job)
                 return None
             if time.monotonic() - renewed > self._renew_s:
                 renewed = time.monotonic()
@@ -105,6 +106,12 @@ class Worker:
                     work.leave()
                     return None
             self._stopping.wait(STEP_S)
+
+    def _give_back(self, job: Job) -> None:
+        try:
+            self._jobs.give_back(job.id, self.name)
+        except DatabaseUnavailable as error:  # it is nobody's once the lease is over
+            LOG.warning("job %s: %s", job.id, error)
 
     def _renewed(self, job: Job, work: Work) -> Literal["go on", "cancel", "lost", "no answer"]:
         """What the queue says of a job that the worker has."""
@@ -130,3 +137,29 @@ class Worker:
             else:
                 LOG.info("job %s: %s%s", job.id, ended.status, f": {ended.error}" if ended.error else "")
                 return
+
+
+def _stepped(job: Job, work: Work) -> Ended | None:
+    """How the work ended, if it has; what it could not write down it tries again at the next look."""
+    try:
+        return work.step()
+    except DatabaseUnavailable as error:
+        LOG.warning("job %s: %s", job.id, error)
+        return None
+
+
+def _end_for_good(job: Job, work: Work) -> None:
+    try:
+        work.cancel()
+    except Exception:
+        LOG.exception("job %s: what was begun for it may go on", job.id)
+
+
+def _failed(job: Job, error: Exception) -> Ended:
+    """What is told of an error: of a bug that it is one, of the disk what it says without where."""
+    if isinstance(error, TurnmillError):
+        return Ended("failed", str(error))
+    LOG.error("job %s", job.id, exc_info=error)
+    if isinstance(error, OSError) and error.strerror:
+        return Ended("failed", f"the worker cannot read or write what the job needs: {error.strerror}")
+    return Ended("failed", "the worker met an error of its own; its log says which")

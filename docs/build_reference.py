@@ -171,11 +171,16 @@ def _route(path: str, method: str, operation: dict[str, Any]) -> list[str]:
         for one in operation.get("parameters", [])
         if one["in"] != "path"
     ]
-    said = operation.get("description", "") + (f" Takes {', '.join(parameters)}." if parameters else "")
+    taken = f" Takes {', '.join(parameters)}." if parameters else ""
+    said = " ".join(operation.get("description", "").split()) + taken
     always = {code for _, code in _codes(ALWAYS)}
     described = {status: one["description"] for status, one in operation["responses"].items() if status >= "400"}
-    own = [f"{status} `{code}`" for status, code in _codes(described) if code not in always]
+    own = [_refusal(status, code) for status, code in _codes(described) if code not in always]
     return [f"`{method.upper()} {path}`", operation.get("x-scope", "none"), said, ", ".join(own)]
+
+
+def _refusal(status: str, code: str) -> str:
+    return f"{status}: {code}" if code.endswith(".") else f"{status} `{code}`"
 
 
 def _codes(described: dict[str, str]) -> list[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,26 +18,27 @@ def server_process(shelf: Path, database: str, **options: Any) -> Iterator[tuple
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
-        port = process.stdout.readline().decode().strip()
-        assert port, "the server did not start"
-        yield f"http://127.0.0.1:{port}", process
+        url = process.stdout.readline().decode().strip()
+        assert url, "the server did not start"
+        yield url, process
     finally:
         process.kill()
         process.communicate()
 
 
 def main(shelf: str, database: str, options: str) -> None:
-    import uvicorn
-
+    from turnmill.http_service import address_of
     from turnmill.server.app import create_app
+    from turnmill.server.running import listening, run
     from turnmill.server.service import Serve
     from turnmill.shelf.database import Database
 
-    app = create_app(Path(shelf), Database(database), Serve(**json.loads(options)))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        sys.stdout.write(f"{listening.getsockname()[1]}\n")
-        sys.stdout.flush()
-        uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run([listening])
+    chosen = Serve(jobs=Path(shelf).parent / "jobs", **json.loads(options))
+    app = create_app(Path(shelf), Database(database), chosen)
+    opened = listening("127.0.0.1", 0)
+    sys.stdout.write(f"{address_of(opened)}\n")
+    sys.stdout.flush()
+    run(app, opened, [])
 
 
 if __name__ == "__main__":

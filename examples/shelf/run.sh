@@ -11,12 +11,14 @@ mkdir -p shelf
 cp -r examples/shelf/datasets_training shelf/
 
 say() { printf '\n%s\n' "$*"; }
-begin() {  # a service in the background; its address, once it says it
+begin() {  # NAME COMMAND...: a service in the background, until it says its address
     local said="shelf/$1.log"; shift
+    : > "$said"
     "$@" 2>>"$said" &
     pids+=($!)
-    until grep -qo 'http://[^ ]*' "$said"; do sleep 0.2; kill -0 $! || { cat "$said"; exit 1; }; done
+    until grep -q 'http://' "$said"; do sleep 0.2; kill -0 $! || { cat "$said"; exit 1; }; done
 }
+address() { grep -o 'http://[^ ]*' "shelf/$1.log" | head -n 1; }
 stop() { kill "$1" 2>/dev/null && wait "$1" 2>/dev/null || true; }
 pids=()
 trap 'for pid in "${pids[@]}"; do stop "$pid"; done' EXIT
@@ -28,7 +30,8 @@ print(value)' "$@"; }
 
 say "1. A dataset is generated; a model that is small enough for every machine is made."
 python shelf/datasets_training/world-facts/generate.py
-python examples/shelf/tiny_model.py shelf/tiny >/dev/null
+python examples/shelf/tiny_model.py shelf/tiny 2>/dev/null
+turnmill template export chatml --to shelf/tiny >/dev/null
 turnmill dataset list --shelf shelf/datasets_training
 
 say "2. A token, the sidecar, and the server with a worker."
@@ -36,14 +39,14 @@ export TURNMILL_TOKEN TURNMILL_SIDECAR_SECRET
 TURNMILL_TOKEN=$(turnmill access-token new example --scope admin --expires 1d --database shelf/turnmill.db 2>/dev/null)
 TURNMILL_SIDECAR_SECRET=$(python -c 'import secrets; print(secrets.token_hex(16))')
 begin sidecar turnmill sidecar --data shelf/sidecar --models tiny=shelf/tiny --port 0
-sidecar=$(grep -o 'http://[^ ]*' shelf/sidecar.log | head -n 1)
+sidecar=$(address sidecar)
 serve() {
     begin server turnmill serve --database shelf/turnmill.db --models tiny=shelf/tiny --max-megabytes 1 \
         --workers 1 --sidecar "$sidecar" --port "$1"
     server_pid=$!
 }
 serve 0
-server=$(grep -o 'http://[^ ]*' shelf/server.log | head -n 1)
+server=$(address server)
 port=${server##*:}; port=${port%%/*}
 echo "$server"
 
@@ -57,14 +60,17 @@ ask -F file=@shelf/large.jsonl "$server/training/datasets"; echo
 curl -sS -F file=@shelf/few-facts.jsonl "$server/training/datasets"; echo
 
 say "4. What is on the shelf, the first rows of one dataset, and what the model would learn of a row."
-ask "$server/training/datasets" | python -m json.tool | head -n 24
+ask "$server/training/datasets" > shelf/listing.json
+python -m json.tool < shelf/listing.json | sed -n 1,24p
 ask "$server/training/datasets/preview?name=few-facts&lines=2"; echo
-ask --json '{"line": 1, "model": "tiny"}' "$server/training/datasets/by-name/few-facts/explain" | head -c 600; echo
+ask --json '{"line": 1, "model": "tiny"}' "$server/training/datasets/by-name/few-facts/explain" > shelf/explained.json
+cut -c 1-600 shelf/explained.json
 
 say "5. A job carries the dataset to the sidecar, which prepares it and trains; its events are followed."
-job=$(ask --json '{"dataset": "world-facts", "model": "tiny", "method": "full", "max_tokens": 256, "max_steps": 150,
-    "batch_size": 2, "learning_rate": 0.003}' "$server/training/jobs" | field id)
-ask -N "$server/training/jobs/$job/events" > shelf/events.txt & follower=$!
+job=$(ask --json '{"dataset": "world-facts", "model": "tiny", "method": "full", "max_tokens": 256, "max_steps": 60,
+    "batch_size": 2, "gradient_accumulation_steps": 1, "learning_rate": 0.003}' "$server/training/jobs" | field id)
+: > shelf/events.txt
+ask -N "$server/training/jobs/$job/events" >> shelf/events.txt 2>/dev/null & follower=$!
 until grep -q '"step"' shelf/events.txt; do sleep 0.2; kill -0 $follower || { cat shelf/events.txt; exit 1; }; done
 seen=$(grep '^id: ' shelf/events.txt | tail -n 1 | cut -d ' ' -f 2)
 

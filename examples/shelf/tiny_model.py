@@ -1,4 +1,4 @@
-"""Writes a random model of a fifth of a second a step, with the tokenizer and the template of SmolLM2.
+"""Writes a random model of a fifth of a second a step, with the tokenizer of SmolLM2.
 
 python examples/shelf/tiny_model.py DIRECTORY
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from turnmill.smollm2 import model_directory
 
-PARTS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
+PARTS = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 
 
 def main(directory: Path) -> None:

@@ -188,8 +188,9 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused(
 def test_a_client_that_sends_nothing_is_given_up_and_its_place_is_free(
     serve: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from live_server import live
     import socket
+
+    from live_server import live
 
     monkeypatch.setattr(guard, "SILENCE_S", 0.2)
     client = serve(max_uploads=1)
@@ -303,7 +304,8 @@ def test_no_problem_says_where_on_the_server_something_lies(
         shutil.rmtree(place, ignore_errors=True)
         place.write_text("a file")
     asked = [
-        client.get(LIST), client.get("/readyz"), client.put(f"{ITEM}/facts", content=ROW), client.delete(f"{ITEM}/facts"),
+        client.get(LIST), client.get("/readyz"),
+        client.put(f"{ITEM}/facts", content=ROW), client.delete(f"{ITEM}/facts"),
         client.post(JOBS, json={"dataset": "facts", "kind": "prepare"}),
         client.post(f"{ITEM}/facts/explain", json={"line": 1, "model": "tiny"}),
     ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 LOOK_S = 1.0
 """How often a log that is followed is looked at."""
+_WITH_EXPONENT = re.compile(r"[0-9]+(\.[0-9]*)?[eE][+-]?[0-9]+")
+"""1e-4, which YAML takes for a text."""
 ENDED = ("done", "failed", "cancelled")
 JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 ID = click.argument("job_id", metavar="ID")
@@ -157,9 +160,11 @@ def _option(text: str) -> tuple[str, Any]:
     if not (name and is_set):
         raise UsageError(f"--set {quote(text)}: expected NAME=VALUE", next_step="--set max_steps=10")
     try:
-        return name, yaml.safe_load(value)
+        said = yaml.safe_load(value)
     except yaml.YAMLError:
         return name, value
+    is_number = isinstance(said, str) and _WITH_EXPONENT.fullmatch(said) is not None
+    return name, float(said) if is_number else said
 
 
 def _said(value: object) -> str:

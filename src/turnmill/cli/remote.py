@@ -62,6 +62,14 @@ class Remote:
         """
         return self._asked("POST", path, **({} if body is None else {"json": body}))
 
+    def delete(self, path: str) -> Any:
+        """What the server says to a removal.
+
+        Raises:
+            UsageError: as `get`.
+        """
+        return self._asked("DELETE", path)
+
     def upload(self, path: str, file: Path, fields: Mapping[str, str]) -> Any:
         """What the server says to a file; it is sent piece by piece.
 

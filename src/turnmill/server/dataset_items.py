@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from anyio import from_thread
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.responses import Response
@@ -126,13 +127,13 @@ async def versions(request: Request, registry: TheRegistry, name: Name) -> Respo
 def _removed(registry: Registry, name: str, if_match: str | None, force: bool) -> None:
     """Move it away, alone with its directory."""
     shelf = registry.service.shelf
-    listed = registry.listings.scan()
+    listed = from_thread.run(registry.listings.current)
     try:
         folder = directory_of(shelf.directory, listed.listing, name)
     except UsageError:
         raise Problem(404, "dataset-unknown", f"no dataset is called {quote(name)}") from None
     with name_locked(shelf.directory, folder.name):
-        dataset = _dataset_of(registry.listings.scan(), name)
+        dataset = _dataset_of(from_thread.run(registry.listings.current), name)
         _require_tags(_tag_of(registry, dataset), if_match, None)
         if not force:
             _require_unused(registry, name)
@@ -154,7 +155,9 @@ def _dataset_of(listed: Listed, name: str) -> Dataset | None:
 
 def _tag_of(registry: Registry, dataset: Dataset | None) -> Callable[[], str | None]:
     """Gives the tag of a dataset as it is now; None where it is not there."""
-    return lambda: None if dataset is None else registry.listings.scan().item(dataset.manifest.name).etag
+    return lambda: (
+        None if dataset is None else from_thread.run(registry.listings.current).item(dataset.manifest.name).etag
+    )
 
 
 def _require_tags(current: Callable[[], str | None], if_match: str | None, if_none_match: str | None) -> None:

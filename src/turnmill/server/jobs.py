@@ -174,8 +174,8 @@ async def events(
     service: TheService,
     job_id: TheId,
     _: Annotated[Job, Depends(_the_job)],
-    last_event_id: Annotated[str, Header(pattern=r"^[0-9]{0,18}$")] = "",
-    after: Annotated[int, Query(ge=0, le=1 << 50)] = 0,
+    last_event_id: Annotated[str, Header(pattern=r"^[0-9]{0,9}$")] = "",
+    after: Annotated[int, Query(ge=0, le=999_999_999)] = 0,
 ) -> AsyncIterator[ServerSentEvent]:
     """What happens to a job, as server-sent events: all that happened so far, then the rest as it comes.
 

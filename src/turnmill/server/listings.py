@@ -38,7 +38,9 @@ class Listed:
 
     def says(self, listing: Listing, records: dict[str, DatasetRecord]) -> bool:
         """Whether it is still what it would be made of."""
-        return self.listing == listing and {*map(_state, self.records.values())} == {*map(_state, records.values())}
+        if self.listing != listing:
+            return False
+        return self.records is records or _states(self.records) == _states(records)
 
     def dataset(self, name: str) -> Dataset:
         """The dataset of that name.
@@ -70,8 +72,13 @@ def said(dataset: Dataset, record: DatasetRecord) -> dict[str, Any]:
     return {**dataset.as_json(), **{key: getattr(record, key) for key in RECORD_FIELDS}}
 
 
-def _state(record: DatasetRecord) -> tuple[object, ...]:
-    return record.id, record.sha256, record.status, record.updated_at, record.synced_at
+def _states(records: dict[str, DatasetRecord]) -> set[tuple[object, ...]]:
+    return {(one.id, one.sha256, one.status, one.updated_at, one.synced_at) for one in records.values()}
+
+
+LOOK_AROUND = 3
+"""Turns of the loop before a scan begins: answers go out, whoever asks meanwhile shares it, and then it is alone with
+the interpreter."""
 
 
 class Listings:
@@ -106,11 +113,13 @@ class Listings:
     async def _scan_after(self, running: asyncio.Task[Listed] | None) -> Listed:
         if running is not None and not running.done():
             await asyncio.wait([running])
+        for _ in range(LOOK_AROUND):
+            await asyncio.sleep(0)
         self._running, self._next = self._next, None
         return await run_sync(self.scan)
 
     def scan(self) -> Listed:
-        """As `current`, in this thread, with a scan of its own."""
+        """As `current`, in this thread and with a scan of its own."""
         try:
             listing = self._shelf.listing()
         except UsageError:

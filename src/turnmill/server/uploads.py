@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from anyio import from_thread
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -18,7 +19,7 @@ from turnmill.server.problems import Problem
 from turnmill.server.registry import Db, Registry, TheRegistry
 from turnmill.server.upload_form import FILE, UploadForm
 from turnmill.server.written import Written
-from turnmill.shelf.scan import Dataset
+from turnmill.shelf.scan import Dataset, Listing
 from turnmill.shelf.upload import MAX_TOLD_FAULTS, Incoming, UploadRefused, Wanted, publish, wanted_of
 
 router = APIRouter(tags=["datasets"])
@@ -96,8 +97,11 @@ async def published(
 ) -> tuple[Written, bool]:
     """The dataset that the file has become, as the listing says it, and whether it is new."""
 
+    def look() -> Listing:
+        return from_thread.run(registry.listings.current).listing
+
     def work() -> tuple[Written, bool]:
-        dataset, is_new = publish(incoming, wanted, registry.service.shelf, registry.records, require)
+        dataset, is_new = publish(incoming, wanted, registry.service.shelf, registry.records, require, look)
         record = registry.records.put(wanted.name, dataset.content)
         return Written.of(said(dataset, record)), is_new
 

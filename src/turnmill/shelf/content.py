@@ -118,6 +118,19 @@ def data_state(folder: Path, manifest: Manifest) -> State:
         return _state(file)
 
 
+def sha256_of(folder: Path, manifest: Manifest) -> str:
+    """Of the data file's bytes, 64 hex digits.
+
+    Raises:
+        UsageError: as `examine`.
+    """
+    with _opened(folder, manifest) as file:
+        found = hashlib.sha256()
+        while chunk := file.read(CHUNK_BYTES):
+            found.update(chunk)
+        return found.hexdigest()
+
+
 def _state(file: BinaryIO) -> State:
     return state_of(os.fstat(file.fileno()))
 

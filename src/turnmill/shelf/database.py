@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import msgspec
@@ -53,6 +54,8 @@ class Database:
         self.url = url_of(address)
         self._engine = _engine_of(self.url)
         self._writing = self._engine.execution_options(**{_WRITES: True})
+        self._counter: Any = None
+        self._counting = Lock()
         try:
             self._bring_up()
         except DBAPIError as error:
@@ -102,8 +105,32 @@ class Database:
         with self.reading() as session:
             session.execute(text("select count(*) from alembic_version"))
 
+    def changes(self) -> int | None:
+        """A number that is another one once anybody has committed anything; None where none can be had cheaply.
+
+        Raises:
+            DatabaseUnavailable: the database does not answer.
+        """
+        if not self.is_sqlite or not self.url.database or self.url.database == ":memory:":
+            return None
+        with _told(self), self._counting:
+            if self._counter is None:
+                self._counter = self._engine.raw_connection()
+                self._counter.detach()  # its own, for the number is of what other connections did
+            cursor = self._counter.cursor()
+            try:
+                return int(cursor.execute("PRAGMA data_version").fetchone()[0])
+            except sqlite3.Error as error:
+                raise DatabaseUnavailable(f"the database {self} does not answer: {error}") from None
+            finally:
+                cursor.close()
+
     def close(self) -> None:
         """Let every connection go."""
+        with self._counting:
+            if self._counter is not None:
+                self._counter.close()
+                self._counter = None
         self._engine.dispose()
 
     def _bring_up(self) -> None:

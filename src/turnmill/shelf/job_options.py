@@ -16,7 +16,7 @@ Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
 class Asked(BaseModel):
     """What every job names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
     dataset: Name
     """Its name on the shelf."""

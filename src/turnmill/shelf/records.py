@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
     from turnmill.shelf.database import Database
-    from turnmill.shelf.scan import Listing
+    from turnmill.shelf.scan import Dataset, Listing
 
 STORED, SYNCED = "stored", "synced"
 BATCH = 500
@@ -38,6 +38,15 @@ class Change:
         return {"name": self.name, "what": self.what, "sha256": self.sha256}
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What was read, and the number that the database's changes had before."""
+
+    at: int | None
+    datasets: tuple[Dataset, ...]
+    records: dict[str, DatasetRecord]
+
+
 class Records:
     """The records of one database.
 
@@ -49,6 +58,7 @@ class Records:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._seen: _Seen | None = None
 
     def sync(self, listing: Listing) -> dict[str, DatasetRecord]:
         """The record of every dataset of a listing by name, after those that are behind were brought up to date.
@@ -59,8 +69,13 @@ class Records:
         Raises:
             DatabaseUnavailable: the database does not answer.
         """
+        at, seen = self._database.changes(), self._seen
+        if seen is not None and at is not None and seen.at == at and seen.datasets == listing.datasets:
+            return seen.records
         found = {dataset.manifest.name: dataset.content for dataset in listing.datasets}
-        return self._brought_up(found)[0]
+        records = self._brought_up(found)[0]
+        self._seen = _Seen(at, listing.datasets, records)
+        return records
 
     def changes(self, listing: Listing) -> list[Change]:
         """As `sync`; gives what it changed, by name.

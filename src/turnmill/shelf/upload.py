@@ -187,6 +187,7 @@ def publish(
     shelf: Shelf,
     records: Records | None = None,
     require: Callable[[Dataset | None], None] = lambda _: None,
+    look: Callable[[], Listing] | None = None,
 ) -> tuple[Dataset, bool]:
     """Let a received file become a dataset, or replace the file of one; gives it, and whether it is new.
 
@@ -198,6 +199,7 @@ def publish(
         shelf: that it was received for.
         records: that are brought up to date; None: none are kept.
         require: told of the dataset that is replaced, None where there is none; raises to refuse.
+        look: gives a listing of the shelf that was begun after it was asked for; None: the shelf's own.
 
     Raises:
         UploadRefused: the file is not valid, or the name is taken.
@@ -206,14 +208,16 @@ def publish(
     """
     with name_locked(shelf.directory, wanted.name):
         incoming.finish()
-        listing = shelf.listing()
+        listing = look() if look else shelf.listing()
         folder, manifest = _place(shelf.directory, listing, wanted)
         before = next((one for one in listing.datasets if one.manifest.name == wanted.name), None)
         require(before)
         said = manifest or parse_manifest(wanted.manifest(), wanted.name)
         content = _examined(incoming, said, shelf.max_bytes)
         _named(incoming, folder, wanted, content, records, has_manifest=manifest is not None)
-        return Dataset(folder, wanted.name, said, content), before is None
+        dataset = Dataset(folder, wanted.name, said, content)
+        shelf.know(dataset)
+        return dataset, before is None
 
 
 def added(file: Path, shelf: Shelf, name: str | None = None, dialect: str | None = None) -> tuple[Dataset, bool]:

@@ -9,13 +9,14 @@ from typing import Any
 
 import uvicorn
 
-from turnmill.server.running import address_of, bound
+from turnmill.http_service import address_of
+from turnmill.server.running import listening
 
 
 @contextmanager
 def live(app: Any) -> Iterator[str]:
     """Serve the app on loopback; gives its URL."""
-    opened = bound("127.0.0.1", 0)
+    opened = listening("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2))
     thread = threading.Thread(target=server.run, args=([opened],), daemon=True)
     thread.start()

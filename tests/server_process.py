@@ -27,14 +27,15 @@ def server_process(shelf: Path, database: str, **options: Any) -> Iterator[tuple
 
 
 def main(shelf: str, database: str, options: str) -> None:
+    from turnmill.http_service import address_of
     from turnmill.server.app import create_app
-    from turnmill.server.running import address_of, bound, run
+    from turnmill.server.running import listening, run
     from turnmill.server.service import Serve
     from turnmill.shelf.database import Database
 
     chosen = Serve(jobs=Path(shelf).parent / "jobs", **json.loads(options))
     app = create_app(Path(shelf), Database(database), chosen)
-    opened = bound("127.0.0.1", 0)
+    opened = listening("127.0.0.1", 0)
     sys.stdout.write(f"{address_of(opened)}\n")
     sys.stdout.flush()
     run(app, opened, [])

@@ -16,10 +16,10 @@ from typing import Any
 
 import uvicorn
 
+from turnmill.http_service import address_of, bound
 from turnmill.sidecar.app import create_app
 from turnmill.sidecar.crew import Stage
 from turnmill.sidecar.service import Settings
-from turnmill.sidecar.serving import bind, url_of
 
 ROWS = b'{"instruction": "a", "input": "", "output": "b"}\n{"instruction": "c", "output": "d"}\n'
 OTHER_ROWS = b'{"instruction": "e", "output": "f"}\n'
@@ -87,15 +87,15 @@ def settings(data: Path, **more: Any) -> Settings:
 
 
 @contextmanager
-def served(data: Path, secret: str | None = None, bound: socket.socket | None = None, **more: Any) -> Iterator[str]:
+def served(data: Path, secret: str | None = None, place: socket.socket | None = None, **more: Any) -> Iterator[str]:
     """The URL of a sidecar on a socket of this machine."""
-    with nullcontext(bound) if bound else bind("127.0.0.1", 0) as listening:
+    with nullcontext(place) if place else bound("127.0.0.1", 0) as listening:
         server = uvicorn.Server(uvicorn.Config(create_app(settings(data, **more), secret), log_config=None))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
             until(lambda: server.started)
-            yield url_of(listening)
+            yield address_of(listening)
         finally:
             server.should_exit = True
             thread.join()

@@ -304,7 +304,8 @@ def test_no_problem_says_where_on_the_server_something_lies(
         shutil.rmtree(place, ignore_errors=True)
         place.write_text("a file")
     asked = [
-        client.get(LIST), client.get("/readyz"), client.put(f"{ITEM}/facts", content=ROW), client.delete(f"{ITEM}/facts"),
+        client.get(LIST), client.get("/readyz"),
+        client.put(f"{ITEM}/facts", content=ROW), client.delete(f"{ITEM}/facts"),
         client.post(JOBS, json={"dataset": "facts", "kind": "prepare"}),
         client.post(f"{ITEM}/facts/explain", json={"line": 1, "model": "tiny"}),
     ]  # fmt: skip

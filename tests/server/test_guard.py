@@ -55,5 +55,6 @@ def test_a_problem_is_said_as_one(client: TestClient) -> None:
     answer = client.get("/none")
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json() == {
-        "type": "about:blank", "title": "Not found", "status": 404, "code": "not-found", "detail": "Not Found"
+        "type": "urn:turnmill:problem:not-found", "title": "Not found",
+        "status": 404, "code": "not-found", "detail": "Not Found",
     }  # fmt: skip

@@ -14,11 +14,11 @@ import pytest
 from sidecar_stand_in import CHATS, OTHER_ROWS, ROWS, WAITS, go, instant, of, served, stored, until
 from turnmill.errors import UsageError
 from turnmill.files.publish import publish
+from turnmill.http_service import address_of, bound
 from turnmill.shelf import carry
 from turnmill.shelf.carry import READ_BYTES, Carrier, SidecarDown, SidecarRefused
 from turnmill.shelf.content import travelling_lines
 from turnmill.shelf.manifest import Manifest
-from turnmill.sidecar.serving import bind, url_of
 
 SECRET = "0123456789abcdef-secret"
 
@@ -172,9 +172,9 @@ def test_a_sidecar_that_is_not_there_is_down(nobody) -> None:
 
 
 def test_a_sidecar_that_comes_back_is_found(data) -> None:
-    with ThreadPoolExecutor(1) as threads, bind("127.0.0.1", 0) as bound, Carrier(url_of(bound)) as carrier:
+    with ThreadPoolExecutor(1) as threads, bound("127.0.0.1", 0) as place, Carrier(address_of(place)) as carrier:
         waiting = threads.submit(carrier.start, "one", "facts.jsonl", ROWS, {})  # nobody listens yet
-        with served(data, bound=bound):
+        with served(data, place=place):
             assert waiting.result()["id"] == "one"
 
 

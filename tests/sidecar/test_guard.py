@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from turnmill.errors import UsageError
-from turnmill.sidecar.guard import SECRET_VARIABLE, is_loopback, read_secret, require_secret
+from turnmill.http_service import is_loopback
+from turnmill.sidecar.guard import SECRET_VARIABLE, read_secret, require_secret
 
 SECRET = "0123456789abcdef-secret"
 PATHS = [

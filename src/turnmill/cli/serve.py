@@ -63,21 +63,22 @@ def command(
 
     Beside the database, unless named: `datasets_training/`, the datasets, and `jobs/`, the folders of jobs.
     """
+    from turnmill.http_service import address_of
     from turnmill.server.app import create_app
-    from turnmill.server.running import address_of, bound, run
+    from turnmill.server.running import listening, run
 
     where = places(database, shelf, jobs)
     opened = open_database(database)
     options = _options(where, models, host, how)
     _require_token(host, opened, database)
     app = create_app(where.shelf, opened, options, other_databases=named_databases(how["others"]))
-    listening = bound(host, port)
-    notice(f"{address_of(listening)}{options.api_prefix} serves {where.shelf}")
-    run(app, listening, [_worker_arguments(where, models, how)] * how["workers"], {DATABASE_VARIABLE: database})
+    place = listening(host, port)
+    notice(f"{address_of(place)}{options.api_prefix} serves {where.shelf}")
+    run(app, place, [_worker_arguments(where, models, how)] * how["workers"], {DATABASE_VARIABLE: database})
 
 
 def _options(where: Places, models: tuple[str, ...], host: str, how: dict[str, Any]) -> Serve:
-    from turnmill.server.running import is_loopback
+    from turnmill.http_service import is_loopback
     from turnmill.server.service import Serve
 
     prefix = how["api_prefix"]
@@ -97,7 +98,7 @@ def _options(where: Places, models: tuple[str, ...], host: str, how: dict[str, A
 
 def _require_token(host: str, database: Database, address: str) -> None:
     """Whoever is reached from other machines lets nobody in without a token."""
-    from turnmill.server.running import is_loopback
+    from turnmill.http_service import is_loopback
     from turnmill.shelf.access import needs_tokens
 
     if not is_loopback(host) and not needs_tokens(database):

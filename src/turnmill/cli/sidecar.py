@@ -48,18 +48,19 @@ def command(
         raise UsageError("no data directory given", next_step="--data sidecar")
     named = _models(models)
     try:
+        from turnmill.http_service import bound
         from turnmill.sidecar.app import create_app
         from turnmill.sidecar.guard import read_secret, require_secret
         from turnmill.sidecar.service import Settings
-        from turnmill.sidecar.serving import bind, serve
+        from turnmill.sidecar.serving import serve
     except ModuleNotFoundError as problem:
         if problem.name and problem.name.startswith("turnmill"):
             raise
         raise UsageError(f"sidecar needs {problem.name}", next_step="pip install 'turnmill[serve]'") from None
     secret = read_secret(secret_file)
     require_secret(host, secret)
-    with bind(host, port) as bound:
-        serve(create_app(Settings(data, named, concurrent, max_bytes), secret, host), bound, notice)
+    with bound(host, port) as place:
+        serve(create_app(Settings(data, named, concurrent, max_bytes), secret, host), place, notice)
 
 
 def _models(given: tuple[str, ...]) -> dict[str, Path]:

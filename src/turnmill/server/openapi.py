@@ -9,9 +9,9 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
+from turnmill.http_service import PROBLEM_TYPE
 from turnmill.server.answers import ProblemAnswer
 from turnmill.server.guard import OPEN, only_reads
-from turnmill.server.problems import MEDIA_TYPE
 
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 ALWAYS = {
@@ -84,5 +84,5 @@ def _say_problems(path: str, operation: dict[str, Any]) -> None:
         responses[status] = {"description": f"{own}, {codes}" if is_codes else codes}
     for status, response in responses.items():
         if status >= "400":
-            response["content"] = {MEDIA_TYPE: {"schema": PROBLEM}}
+            response["content"] = {PROBLEM_TYPE: {"schema": PROBLEM}}
     operation["responses"] = dict(sorted(responses.items()))

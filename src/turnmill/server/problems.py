@@ -13,9 +13,9 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
 from turnmill.errors import TurnmillError
+from turnmill.http_service import PROBLEM_TYPE, problem
 from turnmill.shelf.database import DatabaseUnavailable
 
-MEDIA_TYPE = "application/problem+json"
 CODES = {
     400: "request-not-valid",
     401: "token-missing",
@@ -51,10 +51,8 @@ class Problem(HTTPException):
 
     def response(self) -> JSONResponse:
         """The answer."""
-        title = self.code.replace("-", " ").capitalize()
-        said = {"type": "about:blank", "title": title, "status": self.status_code, "code": self.code}
-        content = {**said, "detail": self.detail, **self.more}
-        return JSONResponse(content, self.status_code, headers=self.headers, media_type=MEDIA_TYPE)
+        content = problem(self.status_code, self.code, str(self.detail), **self.more)
+        return JSONResponse(content, self.status_code, headers=self.headers, media_type=PROBLEM_TYPE)
 
 
 class ProblemSaid(BaseModel):
@@ -71,7 +69,7 @@ class ProblemSaid(BaseModel):
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What a route answers when something is wrong, beside what every route may."""
     every = (400, 401, 403, 421, 503)
-    schema = {"application/problem+json": {"schema": ProblemSaid.model_json_schema()}}
+    schema = {PROBLEM_TYPE: {"schema": ProblemSaid.model_json_schema()}}
     return {status: {"description": _TITLES[status], "content": schema} for status in sorted({*every, *statuses})}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import ipaddress
 import os
 import signal
 import socket
@@ -17,8 +16,10 @@ from functools import partial
 import uvicorn
 from fastapi import FastAPI
 
-from turnmill.errors import UsageError
+from turnmill.http_service import bound
 
+BACKLOG = 2048
+"""Connections that wait to be taken."""
 GRACE_S = 10.0
 """For requests and workers that are at it, once the server is told to stop."""
 SWITCH_S = 0.0005
@@ -30,37 +31,15 @@ Begin = Callable[[], "subprocess.Popen[bytes]"]
 """Begins a worker."""
 
 
-def is_loopback(host: str) -> bool:
-    """Whether an address is this machine's own, which no other machine reaches."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 is any that is free.
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens: whoever is told where it is may ask at once; port 0 takes any that is free.
 
     Raises:
-        UsageError: the address is taken, or not this machine's.
+        UsageError: the address cannot be had.
     """
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        opened = socket.socket(family, kind, protocol)
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        opened.bind(address)
-        opened.listen(2048)
-    except OSError as error:
-        raise UsageError(f"cannot listen at {host}:{port}: {error.strerror}", next_step="--port 0") from None
+    opened = bound(host, port)
+    opened.listen(BACKLOG)
     return opened
-
-
-def address_of(opened: socket.socket) -> str:
-    """The URL of a socket that listens."""
-    host, port = opened.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def run(
@@ -74,10 +53,10 @@ def run(
         workers: the arguments of each; one that ends is begun anew.
         told: variables that their environment has besides.
     """
+    environment = {**os.environ, **(told or {})}
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()  # what was imported stays: looking through it for garbage would stop every request for 100 ms
-    environment = {**os.environ, **(told or {})}
     config = uvicorn.Config(
         app,
         log_level="warning",

@@ -1,4 +1,4 @@
-"""How much a Parquet file unpacks to, found out in a process with little memory and time: a kilobyte can be terabytes."""
+"""How much a Parquet file unpacks to, found out in a limited process: a kilobyte can be terabytes."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import os
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 
 from turnmill.errors import UsageError, quote, shell_word
+from turnmill.http_service import is_loopback
 from turnmill.sidecar.problems import Refused, problem_response
 
 if TYPE_CHECKING:
@@ -49,16 +49,6 @@ def _checked(content: str, where: str) -> str:
         expected = f"expected at least {MIN_SECRET_CHARACTERS}, printable ones of ASCII and no space"
         raise UsageError(f"{what}; {expected}", next_step=MAKE_SECRET)
     return secret
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def require_secret(host: str, secret: str | None) -> None:

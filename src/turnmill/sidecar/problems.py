@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
@@ -12,13 +11,12 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from turnmill.errors import UsageError, quote
+from turnmill.http_service import PROBLEM_TYPE, problem
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.requests import Request
 
-MEDIA_TYPE = "application/problem+json"
-TYPE_PREFIX = "urn:turnmill:problem:"
 _CODES = {404: "not-found", 405: "method-not-allowed"}
 
 
@@ -30,7 +28,7 @@ class Problem(BaseModel):
     type: str
     """A name of the code that is one in the world."""
     title: str
-    """The status in words."""
+    """The code in words."""
     status: int
     detail: str
     """What, got, expected: for people."""
@@ -41,7 +39,7 @@ class Problem(BaseModel):
 PROBLEM_RESPONSES: dict[int | str, dict[str, Any]] = {
     "default": {
         "description": "Why it is not served.",
-        "content": {MEDIA_TYPE: {"schema": Problem.model_json_schema()}},
+        "content": {PROBLEM_TYPE: {"schema": Problem.model_json_schema()}},
     }
 }
 """For the description of the API: any route can answer so."""
@@ -64,32 +62,26 @@ class Refused(UsageError):
 
 def problem_response(refused: Refused) -> JSONResponse:
     """The response that says why."""
-    said = Problem(
-        type=f"{TYPE_PREFIX}{refused.code}",
-        title=HTTPStatus(refused.status).phrase,
-        status=refused.status,
-        detail=refused.message,
-        code=refused.code,
-    )
-    return JSONResponse(said.model_dump(), refused.status, refused.headers, media_type=MEDIA_TYPE)
+    said = problem(refused.status, refused.code, refused.message)
+    return JSONResponse(said, refused.status, refused.headers, media_type=PROBLEM_TYPE)
 
 
 def answer_problems(app: FastAPI) -> None:
     """Have an app answer in problems, whatever goes wrong; of a bug nobody outside is told more than that it is one."""
 
     @app.exception_handler(Refused)
-    def refused(_: Request, problem: Refused) -> JSONResponse:
-        return problem_response(problem)
+    def refused(_: Request, error: Refused) -> JSONResponse:
+        return problem_response(error)
 
     @app.exception_handler(HTTPException)
-    def unrouted(request: Request, problem: HTTPException) -> JSONResponse:
-        code = _CODES.get(problem.status_code, "refused")
-        what = f"{request.method} {quote(request.url.path)}: {problem.detail}"
-        return problem_response(Refused(problem.status_code, code, what, headers=problem.headers))
+    def unrouted(request: Request, error: HTTPException) -> JSONResponse:
+        code = _CODES.get(error.status_code, "refused")
+        what = f"{request.method} {quote(request.url.path)}: {error.detail}"
+        return problem_response(Refused(error.status_code, code, what, headers=error.headers))
 
     @app.exception_handler(RequestValidationError)
-    def invalid(_: Request, problem: RequestValidationError) -> JSONResponse:
-        first = problem.errors()[0]
+    def invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        first = error.errors()[0]
         name = ".".join(map(str, first["loc"][1:]))
         what = f"{name}: got {quote(first.get('input'))}; {first['msg']}"
         return problem_response(Refused(400, "parameter-invalid", what))

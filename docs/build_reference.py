@@ -146,8 +146,8 @@ def rest_page() -> Iterator[str]:
         "may); as long as no token was made nobody needs one."
     )
     yield (
-        "Answers about datasets have an `ETag`; `If-None-Match` with it is answered 304 while nothing changed. `PUT` and "
-        "`DELETE` take `If-Match`: they are refused with 412 unless the dataset still has that tag. A listing is whole "
+        "Answers about datasets have an `ETag`; `If-None-Match` with it is answered 304 while nothing changed. `PUT` "
+        "and `DELETE` take `If-Match`: they are refused with 412 unless the dataset still has that tag. A listing is whole "
         "unless `limit` or `cursor` is given."
     )
     for tag in sorted({operation["tags"][0] for _, _, operation in operations(said)}):

@@ -147,8 +147,8 @@ def rest_page() -> Iterator[str]:
     )
     yield (
         "Answers about datasets have an `ETag`; `If-None-Match` with it is answered 304 while nothing changed. `PUT` "
-        "and `DELETE` take `If-Match`: they are refused with 412 unless the dataset still has that tag. A listing is whole "
-        "unless `limit` or `cursor` is given."
+        "and `DELETE` take `If-Match`: they are refused with 412 unless the dataset still has that tag. A listing is "
+        "whole unless `limit` or `cursor` is given."
     )
     for tag in sorted({operation["tags"][0] for _, _, operation in operations(said)}):
         yield f"## {tag}"

@@ -22,8 +22,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import text
 
 from live_server import live
+from turnmill.http_connection import Connection
 from turnmill.server import guard, jobs
-from turnmill.server.connections import Connection
 from turnmill.shelf.access import make_token, revoke_token
 from turnmill.shelf.database import Database
 

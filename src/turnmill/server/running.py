@@ -16,8 +16,8 @@ from functools import partial
 import uvicorn
 from fastapi import FastAPI
 
+from turnmill.http_connection import Connection
 from turnmill.http_service import bound
-from turnmill.server.connections import Connection
 
 BACKLOG = 2048
 """Connections that wait to be taken."""

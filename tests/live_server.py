@@ -14,10 +14,10 @@ from turnmill.server.running import listening
 
 
 @contextmanager
-def live(app: Any) -> Iterator[str]:
-    """Serve the app on loopback; gives its URL."""
+def live(app: Any, **options: Any) -> Iterator[str]:
+    """Serve the app on loopback, with options of uvicorn; gives its URL."""
     opened = listening("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2, **options))
     thread = threading.Thread(target=server.run, args=([opened],), daemon=True)
     thread.start()
     try:

@@ -36,9 +36,8 @@ class Running:
     """
 
     def __init__(self, arguments: Sequence[str], place: Path, log: Path, environment: Mapping[str, str]) -> None:
-        lock = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = _taken(place)
         try:
-            _take(lock, place)
             with log.open("ab") as said:
                 self._process = subprocess.Popen(
                     ["/bin/sh", "-c", _NAMED, str(place / PROCESS), *arguments],
@@ -62,32 +61,51 @@ class Running:
         try:
             return self._process.wait(grace_s)
         except subprocess.TimeoutExpired:
-            _signal(self._process.pid, signal.SIGKILL)
+            end_group(self._process.pid)
             return self._process.wait()
         finally:
-            _signal(self._process.pid, signal.SIGKILL)  # whatever it left behind in its group
+            end_group(self._process.pid)  # whatever it left behind in its group
 
 
-def _take(lock: int, place: Path) -> None:
-    """Lock the place, ending what still runs there."""
+def take_lock(place: Path) -> int | None:
+    """The open file of a lock that is now held here; None where another process holds it.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(number)
+        return None
+    except BaseException:
+        os.close(number)
+        raise
+    return number
+
+
+def end_group(group: int) -> None:
+    """End every process of a group at once."""
+    _signal(group, signal.SIGKILL)
+
+
+def _taken(place: Path) -> int:
+    """The lock of a place, once what still ran there was ended."""
     until = time.monotonic() + LEFT_S
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                what = f"a command that an earlier process began in {place} does not end"
-                raise UsageError(what, next_step=f"fuser -k {place / LOCK}") from None
-            _end_other(place)
-            time.sleep(LOOK_EVERY_S)
-        else:
-            return
+    while (lock := take_lock(place / LOCK)) is None:
+        if time.monotonic() > until:
+            what = f"a command that an earlier process began in {place} does not end"
+            raise UsageError(what, next_step=f"fuser -k {place / LOCK}")
+        _end_other(place)
+        time.sleep(LOOK_EVERY_S)
+    return lock
 
 
 def _end_other(place: Path) -> None:
     """Kill what holds the lock: it lives, so that the id it wrote down is its own."""
     with suppress(OSError, ValueError):
-        _signal(int((place / PROCESS).read_text()), signal.SIGKILL)
+        end_group(int((place / PROCESS).read_text()))
 
 
 def _signal(group: int, number: signal.Signals) -> None:

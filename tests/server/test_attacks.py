@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import shutil
+import socket
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import text
 
-from turnmill.server import guard
-from turnmill.shelf.access import make_token
+from live_server import live
+from turnmill.http_connection import Connection
+from turnmill.server import guard, jobs
+from turnmill.shelf.access import make_token, revoke_token
 from turnmill.shelf.database import Database
 
 LIST, JOBS = "/v1/training/datasets", "/v1/training/jobs"
@@ -167,11 +177,6 @@ def test_a_file_is_not_unpacked(client: TestClient, shelf: Path, pack: Any, quer
 def test_a_file_that_unpacks_to_gigabytes_is_refused(
     serve: Callable[..., TestClient], shelf: Path, packed: str
 ) -> None:
-    import io
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     rows, value = {"a value that is large": (5000, "x" * 10**6), "many rows": (10**7, "x")}.get(packed, (200, ""))
     zeros = pa.array(bytes(rows), pa.int8()) if packed != "a page that is large" else None
     column = pa.array(["x" * 10**6] * rows) if zeros is None else pa.DictionaryArray.from_arrays(zeros, [value])
@@ -188,10 +193,6 @@ def test_a_file_that_unpacks_to_gigabytes_is_refused(
 def test_a_client_that_sends_nothing_is_given_up_and_its_place_is_free(
     serve: Callable[..., TestClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import socket
-
-    from live_server import live
-
     monkeypatch.setattr(guard, "SILENCE_S", 0.2)
     client = serve(max_uploads=1)
     with live(client.app) as url:
@@ -203,6 +204,56 @@ def test_a_client_that_sends_nothing_is_given_up_and_its_place_is_free(
             assert b'"body-late"' in answer + silent.recv(1 << 16)
             assert silent.recv(1) == b""  # and it is hung up
     assert client.put(f"{ITEM}/facts", content=ROW).status_code == 201
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"])
+def test_a_connection_without_a_whole_request_is_closed(client: TestClient, sent: bytes) -> None:
+    with live(client.app, http=Connection, timeout_keep_alive=1) as url:
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 30) as silent:
+            silent.sendall(sent)
+            assert silent.recv(1) == b""
+        with httpx.Client(base_url=url) as good:
+            assert [good.get("/healthz").status_code for _ in range(3)] == [200] * 3
+
+
+def test_a_head_that_comes_in_drips_is_not_waited_for(client: TestClient) -> None:
+    with live(client.app, http=Connection, timeout_keep_alive=1) as url:
+        with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])), 30) as slow, suppress(OSError):
+            slow.settimeout(0.1)
+            slow.sendall(b"GET /healthz HTTP/1.1\r\n")
+            for _ in range(100):
+                slow.sendall(b"X: a\r\n")
+                with suppress(TimeoutError):
+                    assert slow.recv(1) == b""
+                    return
+        pytest.fail("it was waited for")
+
+
+def test_a_stream_ends_with_its_token(
+    serve: Callable[..., TestClient], put, database: Database, tmp_path: Path
+) -> None:
+    put()
+    headers = {"Authorization": f"Bearer {make_token(database, 'mine', 'write')}"}
+    client = serve(jobs=tmp_path / "jobs")
+    job = client.post(JOBS, json={"dataset": "facts"}, headers=headers).json()["id"]
+    revoking = threading.Timer(0.3, revoke_token, (database, "mine"))
+    revoking.start()
+    told = client.get(f"{JOBS}/{job}/events", headers=headers)  # the job never ends
+    revoking.join()
+    assert '"queued"' in told.text
+    assert client.get(JOBS, headers=headers).status_code == 401
+
+
+def test_so_many_streams_are_kept_up_at_once(client: TestClient, put, monkeypatch: pytest.MonkeyPatch) -> None:
+    put()
+    job = client.post(JOBS, json={"dataset": "facts"}).json()["id"]
+    client.post(f"{JOBS}/{job}/cancel")
+    monkeypatch.setattr(jobs, "MAX_STREAMS", 1)
+    for _ in range(3):  # each makes room when it ends
+        assert client.get(f"{JOBS}/{job}/events").status_code == 200
+    monkeypatch.setattr(jobs, "MAX_STREAMS", 0)
+    answer = client.get(f"{JOBS}/{job}/events")
+    assert (answer.status_code, answer.json()["code"]) == (503, "too-many-streams")
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b'{"seed": ' + b"9" * 5000 + b"}", b'{"dataset": "\xff"}', b"{", b""])
@@ -340,8 +391,8 @@ def test_tokens_stand_in_no_answer_and_no_log(
     answers = [client.get(path, headers=headers) for path in (LIST, "/metrics", "/none", "/openapi.json")]
     answers += [client.get(LIST, headers={"Authorization": f"Bearer {token}x"})]
     with database.writing() as session:
-        session.execute(__import__("sqlalchemy").text("drop table dataset_versions"))
-        session.execute(__import__("sqlalchemy").text("drop table datasets"))
+        session.execute(text("drop table dataset_versions"))
+        session.execute(text("drop table datasets"))
     answers += [client.get(LIST, headers=headers)]
     assert answers[-1].status_code == 503
     assert token not in "".join(answer.text for answer in answers) + caplog.text

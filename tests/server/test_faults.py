@@ -17,11 +17,16 @@ from fastapi.testclient import TestClient
 
 import databases
 from server_process import server_process
+from service import wait_for
 from turnmill.server.app import create_app
 from turnmill.server.service import Serve
 from turnmill.shelf import database as database_module
 from turnmill.shelf.access import make_token
 from turnmill.shelf.database import Database
+from turnmill.shelf.jobs import Jobs
+from turnmill.shelf.tables import Job
+from turnmill.shelf.work import Ended
+from turnmill.shelf.worker import Worker
 
 LIST, JOBS = "/v1/training/datasets", "/v1/training/jobs"
 ITEM = f"{LIST}/by-name/facts"
@@ -172,3 +177,43 @@ def test_two_servers_of_one_shelf_take_one_name_at_once(shelf: Path, database_ur
     told = [dataset for answer in seen if "datasets" in answer.text[:12] for dataset in answer.json()["datasets"]]
     assert {dataset["sha256"] for dataset in told} <= whole
     assert listed["sha256"] == hashlib.sha256((shelf / "facts" / "facts.jsonl").read_bytes()).hexdigest()
+
+
+class Waits:
+    """Work that goes on until it is told to end."""
+
+    def __init__(self) -> None:
+        self.ends, self.told = threading.Event(), list[str]()
+
+    def step(self) -> Ended | None:
+        return Ended("done") if self.ends.is_set() else None
+
+    def progress(self) -> dict[str, Any] | None:
+        return None
+
+    def cancel(self) -> None:
+        self.told.append("cancel")
+
+    def leave(self) -> None:
+        self.told.append("leave")
+
+
+@pytest.mark.slow
+@pytest.mark.postgres
+@pytest.mark.parametrize("ends", ["while it is away", "once it is back"])
+def test_a_worker_goes_on_while_postgres_is_away(ends: str) -> None:
+    with databases.postgres_server() as url, closing(Database(databases.new_database(url))) as database:
+        jobs, work = Jobs(database), Waits()
+        job = jobs.add(Job(kind="prepare", dataset="facts", filename="facts.jsonl", sha256="a" * 64, options={})).id
+        worker = Worker(jobs, lambda _: work)
+        thread = threading.Thread(target=worker.run, kwargs={"until_empty": True})
+        thread.start()
+        wait_for(lambda: jobs.get(job).status == "running")
+        databases.stop(url)
+        if ends == "while it is away":
+            work.ends.set()
+        databases.start(url)
+        work.ends.set()
+        thread.join(60)
+        assert not thread.is_alive()
+        assert (jobs.get(job).status, jobs.get(job).attempt, work.told) == ("done", 1, [])

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sidecar_stand_in import FAILS, OTHER_ROWS, ROWS, STUBBORN, WAITS, go, instant, job, of, settings, state, until
+from turnmill.commands import take_lock
 from turnmill.sidecar.crew import MAX_CRASHES, Stage, error_of
-from turnmill.sidecar.processes import take_lock
 from turnmill.sidecar.service import Service
 
 START = "/training/job_start"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from urllib.parse import urlsplit
 
 from anyio.to_thread import run_sync
@@ -37,7 +38,7 @@ class Guard:
     """Refuses, as a problem, whoever may not do what is asked, and what is too large.
 
     Args:
-        app: whoever is let in goes on to it; it finds the grant in the scope's state.
+        app: whoever is let in goes on to it; it finds the `grant` in the scope's state, and can ask `is_open()`.
         service: that is guarded.
     """
 
@@ -57,14 +58,15 @@ class Guard:
             changes = scope["path"] not in OPEN and not only_reads(scope["method"], scope["path"])
             if scope["method"] not in READING:
                 _check_origin(headers)
-            grant = await self._grant(scope, headers)
+            sha256 = _sha256_of(headers)
+            grant = await self._grant(scope, sha256)
             self._check_scope(grant, changes=changes)
             limit = self._limit_of(scope)
             _check_body(headers, limit)
         except Problem as problem:
             await problem.response()(scope, receive, send)
             return
-        scope.setdefault("state", {})["grant"] = grant
+        scope.setdefault("state", {}).update(grant=grant, is_open=partial(self._is_open, sha256))
         await self._app(scope, _limited(receive, limit), send)
 
     def _check_host(self, headers: Headers) -> None:
@@ -75,12 +77,9 @@ class Guard:
         if allowed and name.lower() not in allowed:
             raise Problem(421, "host-not-allowed", "the Host header names another server than this one")
 
-    async def _grant(self, scope: Scope, headers: Headers) -> Grant:
-        path = scope["path"]
-        if path in OPEN:
+    async def _grant(self, scope: Scope, sha256: str) -> Grant:
+        if scope["path"] in OPEN:
             return Grant("", "read", None, None)
-        kind, _, token = headers.get("authorization", "").partition(" ")
-        sha256 = digest(token.strip()) if kind.lower() == "bearer" and token.strip() else ""
         try:
             grant = await self._remembered(sha256)
         except DatabaseUnavailable:
@@ -91,6 +90,11 @@ class Guard:
         if grant is None or not grant.is_valid(now()):
             raise Problem(401, "token-not-valid", "the token is unknown, revoked or expired", headers=challenge)
         return grant
+
+    async def _is_open(self, sha256: str) -> bool:
+        """Whether what let a request in still does: an answer can take hours."""
+        grant = await self._remembered(sha256)
+        return grant is not None and grant.is_valid(now())
 
     async def _remembered(self, sha256: str) -> Grant | None:
         """What a hash opens, "" being no token at all."""
@@ -134,6 +138,12 @@ def require_admin(grant: Grant) -> None:
 def only_reads(method: str, path: str) -> bool:
     """Whether the request changes nothing."""
     return method in READING or (method == "POST" and path.endswith(READING_POSTS))
+
+
+def _sha256_of(headers: Headers) -> str:
+    """Of the token that a request brings; "" where it brings none."""
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return digest(token.strip()) if kind.lower() == "bearer" and token.strip() else ""
 
 
 def _check_origin(headers: Headers) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,12 +13,14 @@ from typing import Annotated, Any
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Header, Query
 from fastapi import Path as InPath
+from fastapi import Request as HttpRequest
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import BaseModel, ConfigDict
 
 from turnmill.errors import UnknownName, UsageError
 from turnmill.server.problems import Problem, problems
 from turnmill.server.service import Service, TheService
+from turnmill.shelf.database import DatabaseUnavailable
 from turnmill.shelf.job_folder import JobFolder
 from turnmill.shelf.job_options import JobId, Request
 from turnmill.shelf.job_start import start_job
@@ -29,6 +31,8 @@ from turnmill.shelf.tables import Job, JobEvent
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 LOOK_S = 0.5
 """How often a job that is followed is looked at."""
+MAX_STREAMS = 100
+"""Of events, at once."""
 MAX_LOG_BYTES = 1 << 20
 """Of one answer."""
 TheId = Annotated[JobId, InPath(description="Of the job.")]
@@ -169,8 +173,26 @@ def _the_job(service: TheService, job_id: TheId) -> Job:
     return _found(service, job_id)
 
 
-@router.get("/{job_id}/events", response_class=EventSourceResponse, responses=problems(400, 404))
+async def _one_of_many(service: TheService) -> AsyncIterator[None]:
+    """One of the streams that are kept up at once, each of which asks the database twice a second."""
+    if service.streams.count >= MAX_STREAMS:
+        detail = f"{MAX_STREAMS} streams of events are open already"
+        raise Problem(503, "too-many-streams", detail, headers={"Retry-After": "5"})
+    service.streams.count += 1
+    try:
+        yield
+    finally:
+        service.streams.count -= 1
+
+
+@router.get(
+    "/{job_id}/events",
+    response_class=EventSourceResponse,
+    responses=problems(400, 404),
+    dependencies=[Depends(_one_of_many)],
+)
 async def events(
+    request: HttpRequest,
     service: TheService,
     job_id: TheId,
     _: Annotated[Job, Depends(_the_job)],
@@ -180,16 +202,19 @@ async def events(
     """What happens to a job, as server-sent events: all that happened so far, then the rest as it comes.
 
     Each has its number as id; a client that comes back sends the last one as `Last-Event-ID`. The stream ends
-    with the job.
+    with the job, or with the token that opened it.
     """
     seen = max(after, int(last_event_id or 0))
     while True:
-        job = await run_sync(_found, service, job_id)
-        for event in await run_sync(Jobs(service.database).events, job_id, seen):
-            seen = event.number
-            yield _sent(service, event)
-        if job.status in ENDED:
-            return
+        with suppress(DatabaseUnavailable):  # it may be back at the next look
+            if not await request.state.is_open():
+                return
+            job = await run_sync(_found, service, job_id)
+            for event in await run_sync(Jobs(service.database).events, job_id, seen):
+                seen = event.number
+                yield _sent(service, event)
+            if job.status in ENDED:
+                return
         await asyncio.sleep(LOOK_S)
 
 

@@ -16,12 +16,15 @@ from functools import partial
 import uvicorn
 from fastapi import FastAPI
 
+from turnmill.http_connection import Connection
 from turnmill.http_service import bound
 
 BACKLOG = 2048
 """Connections that wait to be taken."""
 GRACE_S = 10.0
 """For requests and workers that are at it, once the server is told to stop."""
+IDLE_S = 30
+"""How long a connection may be without a whole request."""
 SWITCH_S = 0.0005
 """How long a thread computes while another one waits: a listing that is scanned must not wait 5 ms for each file."""
 LOOK_S = 1.0
@@ -63,7 +66,8 @@ def run(
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=int(GRACE_S),
-        timeout_keep_alive=30,
+        timeout_keep_alive=IDLE_S,
+        http=Connection,
     )
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends at them, and then sends them once more
         signal.signal(number, lambda *_: None)

@@ -40,6 +40,13 @@ class Serve:
     """That are taken at once."""
 
 
+@dataclass(slots=True)
+class Streams:
+    """The answers that go on until a job has ended."""
+
+    count: int = 0
+
+
 @dataclass(frozen=True)
 class Service:
     """The shelf, its database, and how they are served."""
@@ -50,6 +57,7 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     other_databases: Mapping[str, Database] = field(default_factory=dict)
     """Name → a database that has no datasets."""
+    streams: Streams = field(default_factory=Streams)
 
     def without_places(self, said: Any) -> Any:
         """What is said, with the server's own directories told by what they are for; lists and objects, too."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -11,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Timer
 
+from turnmill.commands import end_group, take_lock
 from turnmill.sidecar.runs import Process
 
 POLL_S = 0.1
@@ -76,30 +76,6 @@ def began(pid: int) -> str | None:
     except OSError:
         return None
     return stat.rpartition(")")[2].split()[19]
-
-
-def end_group(group: int) -> None:
-    """End every process of a group at once."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-
-
-def take_lock(place: Path) -> int | None:
-    """The open file of a lock that is now held here; None where another process holds it.
-
-    Raises:
-        OSError: it cannot be opened.
-    """
-    number = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(number)
-        return None
-    except BaseException:
-        os.close(number)
-        raise
-    return number
 
 
 def take_over(place: Path, process: Process | None, grace_s: float, pause: Callable[[float], bool]) -> int | None:

@@ -13,6 +13,7 @@ from threading import Lock
 from typing import BinaryIO
 from uuid import uuid4
 
+from turnmill.commands import take_lock
 from turnmill.conversation import Json
 from turnmill.errors import UsageError, quote, shell_word
 from turnmill.files.disk import link_or_copy, sync_tree, write_whole, writing
@@ -22,7 +23,6 @@ from turnmill.sidecar.crew import GRACE_S, Crew, Stages
 from turnmill.sidecar.incoming import CONTENT, decoded, read_start
 from turnmill.sidecar.job_options import JobOptions, config_of, read_options
 from turnmill.sidecar.problems import Refused
-from turnmill.sidecar.processes import take_lock
 from turnmill.sidecar.runs import CONFIG, LOG, PREPARED, Run, Runs, now
 from turnmill.sidecar.stages import environment_of, stages_of
 from turnmill.sidecar.store import Draft, Store, checked_filename

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from turnmill.http_connection import Connection
 from turnmill.http_service import address_of
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 CLOSING_S = 5
 """Seconds that requests have to end once the service stops."""
+
+IDLE_S = 30
+"""How long a connection may be without a whole request."""
 
 
 class _Server(uvicorn.Server):
@@ -38,8 +42,9 @@ def serve(app: FastAPI, bound: socket.socket, notice: Callable[[str], None]) -> 
         notice: told where it is, once it answers.
     """
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=CLOSING_S, lifespan="on"
-    )
+        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=CLOSING_S, lifespan="on",
+        timeout_keep_alive=IDLE_S, http=Connection,
+    )  # fmt: skip
     server = _Server(config, lambda: notice(f"sidecar on {address_of(bound)}"))
     before = signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises once more what it was ended by
     try:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,15 @@ def test_a_request_that_is_sent_again_is_one_job(client: TestClient, tmp_path: P
     other = client.post(JOBS, json={"dataset": "poems"}, headers={"Idempotency-Key": "k"})
     assert (other.status_code, other.json()["code"]) == (409, "key-used-before")
     assert len(list((tmp_path / "jobs").iterdir())) == 1
+
+
+def test_a_request_that_is_sent_again_finds_its_job_although_the_dataset_is_gone(
+    client: TestClient, shelf: Path
+) -> None:
+    sent = client.post(JOBS, json={"dataset": "facts"}, headers={"Idempotency-Key": "k"}).json()
+    shutil.rmtree(shelf / "facts")
+    again = client.post(JOBS, json={"dataset": "facts"}, headers={"Idempotency-Key": "k"})
+    assert (again.status_code, again.json()) == (201, sent)
 
 
 def test_pages_of_jobs(client: TestClient) -> None:

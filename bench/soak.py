@@ -1,4 +1,4 @@
-"""Prepare 1x and 100x the rows with two processes, and watch how much memory each holds of its own while it runs.
+"""Prepare 1x, 10x and 100x the rows with two processes, and watch how much memory each holds of its own while it runs.
 
 python bench/soak.py [--rows 2000]
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from run import RESULTS, line, rows_file, table
 
 TURNMILL = Path(sys.executable).with_name("turnmill")
-TIMES = 100
+TIMES = (1, 10, 100)
 STRETCHES = 5
 """Of a run: the greatest memory of each is printed."""
 EVERY_S = 0.25
@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2000)
     asked = parser.parse_args()
     table("MiB held, the most in each fifth of the run", *(f"fifth {number + 1}" for number in range(STRETCHES)))
-    for rows in (asked.rows, TIMES * asked.rows):
+    for rows in (times * asked.rows for times in TIMES):
         seconds, looks = watched(rows)
         for place, who in enumerate(("driver", "largest worker")):
             cut = [

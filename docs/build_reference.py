@@ -145,6 +145,11 @@ def rest_page() -> Iterator[str]:
         "A scope is what a token has to be made with (`read`, `write`, `admin`: each may do what the ones before it "
         "may); as long as no token was made nobody needs one."
     )
+    yield (
+        "Answers about datasets have an `ETag`; `If-None-Match` with it is answered 304 while nothing changed. `PUT` "
+        "and `DELETE` take `If-Match`: they are refused with 412 unless the dataset still has that tag. A listing is whole "
+        "unless `limit` or `cursor` is given."
+    )
     for tag in sorted({operation["tags"][0] for _, _, operation in operations(said)}):
         yield f"## {tag}"
         rows = [_route(*found) for found in operations(said) if found[2]["tags"][0] == tag]

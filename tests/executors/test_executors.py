@@ -34,10 +34,11 @@ def test_the_first_exception_in_order_is_raised(name: str) -> None:
     assert multiprocessing.active_children() == []
 
 
-def test_local_workers_are_other_processes_with_one_tokenizer_thread() -> None:
+def test_local_workers_are_other_processes_with_one_thread() -> None:
     local = executors.get("local")
     assert os.getpid() not in set(local(eval, ["__import__('os').getpid()"] * 4, 2))
     assert list(local(eval, ["__import__('os').environ['TOKENIZERS_PARALLELISM']"] * 2, 2)) == ["false"] * 2
+    assert list(local(eval, ["__import__('pyarrow').cpu_count()"] * 2, 2)) == [1] * 2
 
 
 def test_a_worker_that_dies_is_an_error_that_says_so() -> None:

@@ -10,8 +10,8 @@ from fuzz.replays import OPTIONS, ReplayFuzz, Replays
 from hostile_content import Contents
 from tests_support import TRANSFORMERS_TOKENS, stops_of_template
 from turnmill.errors import Rejected, UsageError
-from turnmill.rendering import fill
-from turnmill.rendering.fill import BUILD_AT, PROVEN_USES, build, inputs_of
+from turnmill.rendering import fill, shapes
+from turnmill.rendering.fill import BUILD_AT, BUILD_TOLD_AT, PROVEN_USES, build, inputs_of
 from turnmill.rendering.passages import is_same
 from turnmill.rendering.renderer import Renderer
 from turnmill.rendering.samples import SAMPLES, conversation, sample
@@ -186,7 +186,7 @@ def test_another_way_through_the_template_is_another_program():
     rendering = renderer(body("{{ message.content }}{% if 'x' in message.content %}!{% endif %}"))
     for n in range(20):
         rendering.render(two(f"q{n}", "x" if n % 2 else "y"))
-    (shape,) = rendering.fills._shapes.values()
+    (shape,) = rendering.fills._shapes.tried.values()
     assert len(shape.programs) == 2
 
 
@@ -194,7 +194,7 @@ def test_a_shape_that_is_refused_is_not_tried_again():
     rendering = renderer(body("{{ message.content | indent }}"))
     for n in range(10):
         rendering.render(two(f"q{n}", "a"))
-    (shape,) = rendering.fills._shapes.values()
+    (shape,) = rendering.fills._shapes.tried.values()
     assert (shape.is_refused, shape.sights, rendering.fills.served) == (True, 10, 0)
 
 
@@ -208,7 +208,7 @@ def test_one_wrong_replay_ends_them_all(monkeypatch, spans_every):
     )
     for n in range(10):
         rendering.render(two(f"q{n}", "a"))
-    (shape,) = rendering.fills._shapes.values()
+    (shape,) = rendering.fills._shapes.tried.values()
     shape.programs[0].outline.layout[0] = "<|im_start|>User\n"
     row = two("q", "a")
     assert rendering.render(row) == plain.render(row)
@@ -217,12 +217,35 @@ def test_one_wrong_replay_ends_them_all(monkeypatch, spans_every):
     assert rendering.render(row) == plain.render(row)
 
 
-def test_shapes_are_forgotten_before_they_are_too_many(monkeypatch):
-    monkeypatch.setattr(fill, "MAX_SHAPES", 2)
+def of_turns(turns):
+    return conversation((("user", "q"), ("answer", "a")) * turns)
+
+
+def test_of_shapes_that_are_rare_nothing_is_kept():
     rendering = renderer(body("{{ message.content }}"))
-    for turns in (1, 2, 3, 1):
-        rendering.render(conversation((("user", "q"), ("answer", "a")) * turns))
-    assert len(rendering.fills._shapes) == 2
+    for turns in range(1, 30):
+        rendering.render(of_turns(turns))
+    assert not rendering.fills._shapes.tried
+
+
+def test_sights_of_a_shape_are_forgotten_before_they_are_too_many(monkeypatch):
+    monkeypatch.setattr(shapes, "MAX_SIGHTED", 2)
+    rendering = renderer(body("{{ message.content }}"))
+    for turns in (1, 2, 3) * 2 * BUILD_AT:
+        rendering.render(of_turns(turns))
+    assert not rendering.fills._shapes.tried
+    assert len(rendering.fills._shapes._sights) == 2
+
+
+def test_programs_are_forgotten_before_they_hold_too_much(monkeypatch):
+    monkeypatch.setattr(shapes, "MAX_HELD", 150)
+    rendering = renderer(body("{{ message.content }}"))
+    for turns in range(1, 6):
+        for _ in range(BUILD_TOLD_AT):
+            rendering.render(of_turns(turns))
+    kept = rendering.fills._shapes
+    assert 0 < sum(shape.size for shape in kept.tried.values()) == kept.held <= 150
+    assert len(kept.tried) < 5
 
 
 def called(name, city):
@@ -248,4 +271,4 @@ def test_names_of_functions_are_part_of_the_shape_only_where_the_template_quotes
     assert [rendering.render(row) for row in rows] == [plain.render(row) for row in rows]
     assert rendering.fills._with_names == with_names
     assert rendering.fills.served > 10
-    assert len(rendering.fills._shapes) == (1 if with_names else 2)
+    assert len(rendering.fills._shapes.tried) == (1 if with_names else 2)

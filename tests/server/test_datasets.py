@@ -3,9 +3,13 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
+import anyio
 import pytest
+from anyio import from_thread
+from anyio.to_thread import run_sync
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
@@ -46,6 +50,15 @@ def test_datasets_come_by_name_and_problems_beside_them(client: TestClient, put)
     assert [(problem["dir"], "error" in problem) for problem in listing["problems"]] == [
         ("broken", True), ("empty", True),
     ]  # fmt: skip
+
+
+def test_clients_of_another_prefix_are_served(serve: Callable[..., TestClient], put) -> None:
+    put()
+    client = serve(api_prefix="/v1/gb")
+    answer = client.post("/v1/gb/training/datasets", files={"file": ("more.jsonl", ROW)})
+    assert answer.status_code == 201
+    names = [found["name"] for found in client.get("/v1/gb/training/datasets").json()["datasets"]]
+    assert (names, client.get(LIST).status_code) == (["facts", "more"], 404)
 
 
 def test_a_shelf_that_is_not_there_has_no_datasets(tmp_path: Path, database: Database) -> None:
@@ -228,3 +241,14 @@ def test_rows_of_another_format_are_shown_as_they_travel(client: TestClient, she
     answer = client.get(PREVIEW, params={"name": "chats", "lines": 1}).json()
     assert [json.loads(line)["messages"] for line in answer["lines"]] == [chat["messages"]]
     assert (answer["num_records"], answer["truncated"]) == (3, True)
+
+
+def test_a_scan_has_a_thread_where_all_others_wait_for_it(shelf: Path, put, database: Database) -> None:
+    put()
+    listings = Listings(Shelf(shelf), Records(database))
+
+    async def ask() -> list[int]:
+        waits = [run_sync(from_thread.run, listings.current) for _ in range(100)]
+        return [len(found.listing.datasets) for found in await asyncio.wait_for(asyncio.gather(*waits), 30)]
+
+    assert anyio.run(ask) == [1] * 100

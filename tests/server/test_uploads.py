@@ -205,13 +205,17 @@ class Vanished(Exception):
     """The client is gone."""
 
 
-def half() -> Iterator[bytes]:
-    """Half of an upload, whose client then goes away."""
-    yield part("file", ROW * 20_000, "facts.jsonl")[:-2]
-    raise Vanished
+def under_way(shelf: Path) -> list[Path]:
+    """The files that are being received."""
+    return [*(shelf / ".uploads").glob("*")]
 
 
 def test_a_client_that_vanishes_half_way_leaves_nothing(live: str, shelf: Path) -> None:
+    def half() -> Iterator[bytes]:
+        yield part("file", ROW * 20_000, "facts.jsonl")[:-2]
+        until(lambda: under_way(shelf) != [])
+        raise Vanished
+
     for _ in range(6):
         with pytest.raises(Vanished):
             httpx.post(f"{live}{LIST}", content=half(), headers=FORM)
@@ -232,13 +236,13 @@ def test_a_server_that_is_killed_half_way_leaves_what_was_there(shelf: Path, dat
 
         def body() -> Iterator[bytes]:
             yield part("file", ROW * 20_000, "facts.jsonl")[:-2]
-            until(lambda: [*(shelf / ".uploads").iterdir()] != [])
+            until(lambda: under_way(shelf) != [])
             process.kill()
             yield ROW * 20_000
 
         with pytest.raises(httpx.TransportError):
             httpx.post(f"{url}{LIST}", content=body(), headers=FORM)
-    assert [*(shelf / ".uploads").iterdir()] != []
+    assert under_way(shelf) != []
     with server_process(shelf, database_url) as (url, _):
         assert httpx.get(f"{url}{LIST}").json() == {"datasets": [before], "problems": []}
         after = httpx.post(f"{url}{LIST}", files={"file": ("facts.jsonl", ROW * 2)}).json()

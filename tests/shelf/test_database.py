@@ -157,3 +157,17 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 
 def test_postgres_is_spoken_to_by_psycopg() -> None:
     assert url_of("postgresql://user@host/name").drivername == "postgresql+psycopg"
+
+
+def test_commits_of_anybody_change_the_number_that_sqlite_has(database: Database, database_url: str) -> None:
+    before = database.changes()
+    assert database.changes() == before
+    other = Database(database_url)
+    for writer in (database, other):
+        with writer.writing() as session:
+            session.add(record(f"{id(writer)}.jsonl"))
+        after = database.changes()
+        assert (after is None) if before is None else (after != before)
+        before = after
+    other.close()
+    assert (before is None) == (not database.is_sqlite)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -277,3 +279,45 @@ def test_a_file_of_this_machine_is_added(shelf: Path, write) -> None:
 def test_a_shelf_that_cannot_be_written_is_told(write) -> None:
     with pytest.raises(UsageError, match="cannot write"):
         added(write("rows.jsonl", ROW), Shelf(write("shelf.txt", "a file")))
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from turnmill.shelf import upload
+from turnmill.shelf.database import Database
+from turnmill.shelf.records import Records
+from turnmill.shelf.scan import Shelf
+renames = []
+def rename(*given, real=os.rename, **more):
+    renames.append(given)
+    if len(renames) == int(sys.argv[1]):
+        os.kill(os.getpid(), 9)
+    real(*given, **more)
+os.rename = rename
+shelf = Path(sys.argv[2])
+with upload.Incoming(shelf) as incoming:
+    incoming.write(sys.argv[4].encode())
+    upload.publish(incoming, upload.wanted_of("facts.jsonl"), Shelf(shelf), Records(Database(sys.argv[3])))
+"""
+
+
+@pytest.mark.parametrize("at", [1, 2])
+@pytest.mark.parametrize("replaces", [True, False])
+def test_a_writer_that_is_killed_shows_nothing_half(
+    shelf: Path, upload, tmp_path: Path, at: int, replaces: bool
+) -> None:
+    if replaces:
+        upload(rows=ROW * 2)
+    before = Shelf(shelf).listing()
+    place = str(tmp_path / "state.db")
+    command = [sys.executable, "-c", KILLED, str(at), str(shelf), place, (ROW * 5).decode()]
+    killed = subprocess.run(command, check=False).returncode
+    assert killed == (0 if replaces and at == 2 else -9)
+    records = Records(Database(place))
+    if killed:
+        assert Shelf(shelf).listing() == before
+        assert [record.num_records for record in records.sync(before).values()] == ([2] if replaces else [])
+    upload(rows=ROW * 3, records=records)
+    assert seen(shelf) == ["facts/dataset.toml", "facts/facts.jsonl"]
+    assert records.sync(Shelf(shelf).listing())["facts"].num_records == 3

@@ -1,6 +1,11 @@
 """A foreign tokenizer is used where it gives the same ids, and nowhere else."""
 
 import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +22,8 @@ from turnmill.tokens.words import Words
 TEXT = st.lists(
     st.one_of(st.text(max_size=8), st.sampled_from([*MARKERS, "<think>", "e\u0301", "\n\n", "  ", "\x1c"])), max_size=8
 )
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 def stored(tokenizer):
@@ -65,6 +72,39 @@ def test_a_text_of_bytes_that_the_vocabulary_lacks_is_left_to_the_tokenizer(smol
     tokenizer = Tokenizer.from_file(str(smollm2_directory / "tokenizer.json"))
     known, lacking = Fastokens(stored(tokenizer)).encode(["known", "\U000be000"])
     assert (lacking, known.tolist()) == (None, tokenizer.encode("known", add_special_tokens=False).ids)
+
+
+def held_mib():
+    told = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in told if line.startswith("RssAnon")) / 1024
+
+
+@LINUX
+def test_fastokens_remembers_words_up_to_their_size_not_their_number(smollm2_directory, monkeypatch):
+    monkeypatch.setattr(accelerators, "MAX_REMEMBERED", 100_000)
+    tokenizer = Tokenizer.from_file(str(smollm2_directory / "tokenizer.json"))
+    fast = Fastokens(stored(tokenizer))
+    draw, letters = random.Random(0), list(map(chr, range(0x4E00, 0x9000)))
+    fast.encode(["begun"])
+    before = held_mib()
+    for _ in range(40):
+        fast.encode(["".join(draw.choices(letters, k=1000)) for _ in range(50)])
+    assert held_mib() - before < 12
+
+
+@LINUX
+def test_fastokens_starts_no_threads_of_its_own(smollm2_directory):
+    script = f"""if True:
+        import json, pathlib, tokenizers
+        from turnmill.tokens.accelerators import Fastokens
+        fast = Fastokens(json.loads(pathlib.Path({str(smollm2_directory)!r}, "tokenizer.json").read_text()))
+        before = len(list(pathlib.Path("/proc/self/task").iterdir()))
+        fast.encode(["a text"] * 100)
+        print(len(list(pathlib.Path("/proc/self/task").iterdir())) - before)
+    """
+    clean = {name: value for name, value in os.environ.items() if name != accelerators.THREADS_OF_FASTOKENS}
+    done = subprocess.run([sys.executable, "-c", script], env=clean, capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= 1  # that of the relay
 
 
 @pytest.mark.parametrize("nfc", [False, True])

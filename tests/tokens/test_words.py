@@ -139,10 +139,12 @@ def test_other_vocabularies_have_no_words():
 
 
 def test_a_memory_forgets_before_it_grows_too_large(monkeypatch):
-    monkeypatch.setattr("turnmill.tokens.words.MAX_TEXTS", 3)
+    monkeypatch.setattr("turnmill.tokens.words.MAX_BYTES", 10_000)
     memory = Memory(str.encode)
-    assert [memory[letter] for letter in "abcda"] == [b"a", b"b", b"c", b"d", b"a"]
-    assert len(memory) <= 3
+    texts = [letter * 50 for letter in map(chr, range(0x4E00, 0x4F00))]
+    assert [memory[text] for text in texts] == [text.encode() for text in texts]
+    held = sum(sys.getsizeof(text) + sys.getsizeof(ids) for text, ids in memory.items()) + sys.getsizeof(memory)
+    assert 1000 < held < 10_000
     assert memory["x" * 200] == b"x" * 200
     assert "x" * 200 not in memory
 

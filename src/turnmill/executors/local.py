@@ -122,8 +122,11 @@ def _worker_died(workers: int) -> UsageError:
 
 
 def _prepare_worker() -> None:
-    """One thread for tokenizers; silent at Ctrl-C; no worker outlives the process that started it."""
+    """One thread for tokenizers and Arrow; silent at Ctrl-C; no worker outlives the process that started it."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    import pyarrow as pa
+
+    pa.set_cpu_count(1)  # what its threads freed each keeps for itself
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

@@ -9,7 +9,7 @@ rows; one wrong result ends all programs of the template.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -25,6 +25,7 @@ from turnmill.rendering.form import Form, Written, function_name, tool_as_writte
 from turnmill.rendering.limits import MAX_CHARACTERS
 from turnmill.rendering.passages import Finish, Passages, Told, is_same
 from turnmill.rendering.segments import Segment
+from turnmill.rendering.shapes import Shape, Shapes
 from turnmill.rendering.steps import Refused, Step, run_steps
 from turnmill.rendering.symbols import Atom, Symbol
 from turnmill.rendering.template import Dialog, Recording, Template
@@ -36,8 +37,6 @@ BUILD_TOLD_AT = 12
 """The same where passages render the shape: a program is some ten times as fast as they are."""
 MAX_VARIANTS = 6
 """Programs of one shape: contents that answer a guard differently take another way through the template."""
-MAX_SHAPES = 4096
-"""Shapes that are remembered; the one unused for longest is forgotten first."""
 PROVEN_USES = 1
 PROVE_EVERY = 64
 """A program's first use is proven, and then one row in so many, chosen by its text's hash: its text."""
@@ -115,12 +114,14 @@ class Program:
         written: what that was of.
         counts: of it.
         uses: how often it gave a text.
+        size: its steps, and the pieces of its render and their writers.
     """
 
     def __init__(self, steps: Sequence[Step], outline: Outline, written: Written, counts: Counter[str]) -> None:
         self._steps = steps
         self.outline, self.written, self.counts = outline, written, counts
         self.uses = 0
+        self.size = len(steps) + len(outline.layout) + len(outline.segments)
 
     def fill(self, inputs: Sequence[Any]) -> tuple[Dialog, Rendered] | None:
         """The render of another conversation of the shape; None where a guard does not hold."""
@@ -262,15 +263,6 @@ def _names(message: Message, with_names: bool) -> tuple[object, ...]:
     return message.name if message.is_call else None, message.is_call
 
 
-class Shape:
-    """What is known of one shape."""
-
-    def __init__(self) -> None:
-        self.sights = 0
-        self.is_refused = False
-        self.programs: list[Program] = []
-
-
 class Fills:
     """The programs of one template, of whole conversations and of passages.
 
@@ -286,7 +278,7 @@ class Fills:
 
     def __init__(self, template: Template, form: Form) -> None:
         self._template, self._form = template, form
-        self._shapes: OrderedDict[Hashable, Shape] = OrderedDict()
+        self._shapes = Shapes()
         self._with_names = True
         self._missed = 0
         self.passages = Passages(template, form)
@@ -310,7 +302,7 @@ class Fills:
         key = None if self.distrusted else shape_of(conversation, self._form, kwargs, with_names=self._with_names)
         if key is None:
             return plainly()
-        shape = self._shape(key)
+        shape = self._shapes.seen(key, len(conversation.messages))
         inputs, says = inputs_of(conversation, self._form), partial(self._says, conversation, kwargs)
         for program in shape.programs:
             filled = program.fill(inputs)
@@ -329,13 +321,6 @@ class Fills:
         elif self._missed > BUILD_AT:
             self.passages.learn(conversation, kwargs, finish, found)
         return found
-
-    def _shape(self, key: Hashable) -> Shape:
-        shape = self._shapes.setdefault(key, Shape())
-        self._shapes.move_to_end(key)
-        if len(self._shapes) > MAX_SHAPES:
-            self._shapes.popitem(last=False)
-        return shape
 
     def _told(self, told: Told, plainly: Plainly, says: Callable[[str], bool]) -> tuple[Dialog, Rendered]:
         is_new = not all(passage.uses for passage in told.passages)
@@ -380,13 +365,15 @@ class Fills:
             program = build(recording, *found)
         except Exception:  # the template may do anything with symbols; then there is no program
             shape.is_refused = True
+            self._shapes.keep(shape, None)
             if self._with_names and any(message.is_call for message in conversation.messages):
                 self._with_names = False
                 self._shapes.clear()
             return
         filled = program.fill(inputs)
-        if filled is None or not is_same(found, filled):
-            shape.is_refused = True
+        program.uses = 0
+        if filled is not None and is_same(found, filled):
+            self._shapes.keep(shape, program)
         else:
-            program.uses = 0
-            shape.programs.append(program)
+            shape.is_refused = True
+            self._shapes.keep(shape, None)

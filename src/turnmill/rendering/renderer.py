@@ -23,6 +23,9 @@ from turnmill.rendering.prompts import openings_of, prompt_end, without_prompts
 from turnmill.rendering.raw_text import NOTHING, Around, render_raw_text
 from turnmill.rendering.template import Dialog, Template
 
+MAX_PROMPTS = 256
+"""Generation prompts that are remembered; with more all are forgotten: each row may bring template arguments."""
+
 
 class Renderer:
     """Renders conversations with one template.
@@ -174,6 +177,8 @@ class Renderer:
         role = written.entries[entry - 1].role if entry else ""
         key = (role, bool(written.tools), repr(sorted(kwargs.items(), key=lambda item: item[0])))
         if key not in self._prompts:
+            if len(self._prompts) >= MAX_PROMPTS:
+                self._prompts.clear()
             before = conversation.beginning(written.entries[entry].messages[0])
             self._prompts[key] = ""
             with suppress(Rejected):

@@ -13,11 +13,11 @@ from turnmill.errors import TurnmillError, UnsafeTemplate, UsageError, quote
 from turnmill.models import own_templates
 from turnmill.server.answers import Explained, ExplainRequest, RowCheck, SharedRows
 from turnmill.server.dataset_items import ITEM, UNKNOWN, Name
+from turnmill.server.listings import reading_of
 from turnmill.server.problems import Problem
 from turnmill.server.registry import Registry, TheRegistry
 from turnmill.server.written import NOT_MODIFIED, Written, answered
 from turnmill.shelf.rows import TookTooLong, check_rows, explain_row, shared_rows
-from turnmill.shelf.scan import Dataset
 
 router = APIRouter(tags=["datasets"])
 
@@ -31,7 +31,7 @@ async def check(request: Request, registry: TheRegistry, name: Name) -> Response
         checked = check_rows(dataset.folder, dataset.manifest)
         return {"name": name, "sha256": dataset.content.sha256, **checked.as_json()}
 
-    return answered(request, await _remembered(registry, ("check", *_key(dataset)), made))
+    return answered(request, await _remembered(registry, ("check", *reading_of(dataset)), made))
 
 
 @router.get(
@@ -50,7 +50,7 @@ async def diff(
         shared = shared_rows((here.folder, here.manifest), (there.folder, there.manifest))
         return {"name": name, "against": against, **shared}
 
-    return answered(request, await _remembered(registry, ("diff", *_key(here), *_key(there)), made))
+    return answered(request, await _remembered(registry, ("diff", *reading_of(here), *reading_of(there)), made))
 
 
 @router.post(
@@ -116,10 +116,3 @@ async def _remembered(registry: Registry, key: tuple[object, ...], make: Callabl
             raise Problem(404, "dataset-not-usable", str(error)) from None
 
     return await registry.remembered.get(key, made, registry.row_readers)
-
-
-def _key(dataset: Dataset) -> tuple[object, ...]:
-    """What its rows are read by."""
-    said = dataset.manifest
-    reading = (str(said.dialect), repr(sorted(said.columns.items())), repr(sorted(said.roles.items())))
-    return said.name, dataset.dir, said.file, dataset.content.sha256, *reading

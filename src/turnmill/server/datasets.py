@@ -11,7 +11,7 @@ from fastapi.responses import Response
 
 from turnmill.errors import UsageError
 from turnmill.server.answers import DatasetList, Preview
-from turnmill.server.listings import Listed, said
+from turnmill.server.listings import Listed, reading_of, said
 from turnmill.server.problems import Problem
 from turnmill.server.registry import Db, Registry, TheRegistry
 from turnmill.server.written import NOT_MODIFIED, Written, answered
@@ -68,8 +68,7 @@ async def _previewed(registry: Registry, dataset: Dataset, count: int) -> Writte
         name = dataset.manifest.name
         return Written.of({"name": name, "lines": lines, "num_records": records, "truncated": len(lines) < records})
 
-    key = ("preview", dataset.manifest.name, dataset.dir, dataset.manifest.file, dataset.content.sha256, count)
-    return await registry.remembered.get(key, made)
+    return await registry.remembered.get(("preview", count, *reading_of(dataset)), made)
 
 
 def _page(listed: Listed, limit: int, cursor: str | None) -> Written:

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
+from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 
 from turnmill.errors import UsageError, quote
@@ -67,6 +68,13 @@ class Listed:
         return self._items[name]
 
 
+def reading_of(dataset: Dataset) -> tuple[object, ...]:
+    """What its rows depend on: the file's bytes, and how they are read."""
+    said = dataset.manifest
+    reading = (said.format, str(said.dialect), repr(sorted(said.columns.items())), repr(sorted(said.roles.items())))
+    return said.name, dataset.dir, said.file, dataset.content.sha256, *reading
+
+
 def said(dataset: Dataset, record: DatasetRecord) -> dict[str, Any]:
     """A dataset as a listing says it: its record, and what its manifest says."""
     return {**dataset.as_json(), **{key: getattr(record, key) for key in RECORD_FIELDS}}
@@ -97,6 +105,8 @@ class Listings:
         self._running: asyncio.Task[Listed] | None = None
         self._next: asyncio.Task[Listed] | None = None
         self._last: Listed | None = None
+        self._scanner: CapacityLimiter | None = None
+        """Has a thread to spare for scans, even where all others wait for one."""
 
     async def current(self) -> Listed:
         """What the shelf holds now.
@@ -116,7 +126,9 @@ class Listings:
         for _ in range(LOOK_AROUND):
             await asyncio.sleep(0)
         self._running, self._next = self._next, None
-        return await run_sync(self.scan)
+        if self._scanner is None:  # made where a loop runs
+            self._scanner = CapacityLimiter(1)
+        return await run_sync(self.scan, limiter=self._scanner)
 
     def scan(self) -> Listed:
         """As `current`, in this thread and with a scan of its own."""

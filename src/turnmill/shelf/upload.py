@@ -327,6 +327,8 @@ def _named(
     is_new_folder = not folder.exists()
     folder.mkdir(exist_ok=True)
     draft = folder / f".{MANIFEST}.{incoming.path.name}"
+    for left in folder.glob(f".{MANIFEST}.*"):  # by a writer that was killed: this one is alone here
+        left.unlink(missing_ok=True)
     try:
         if not has_manifest:
             write_whole(draft, wanted.manifest())

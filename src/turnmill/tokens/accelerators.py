@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -14,10 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnmill.tokens.offsets import steps_of
+from turnmill.tokens.relay import Relay
 from turnmill.tokens.words import BYTE_LEVEL_WORDS, PROBE_ALPHABET, words_of
 
 PROBES = 500
 """Random texts on which a foreign tokenizer must give the same ids."""
+THREADS_OF_FASTOKENS = "FASTOKENS_BPE_THREADS"
+MAX_REMEMBERED = 4_000_000
+"""Characters that `fastokens` may remember the words of: some ten bytes each where every word is long and new."""
 
 
 class Accelerator(Protocol):
@@ -32,6 +37,10 @@ class Accelerator(Protocol):
 class Fastokens:
     """The `fastokens` package (`pip install 'turnmill[fast]'`).
 
+    It remembers words for every thread that encodes, up to a number of words of any length, and never gives that memory
+    back while the thread lives: a long word is a paragraph of a script without spaces, or bytes as text. So it encodes
+    in a relay of threads, and starts none of its own, which never end: there is a process for every core.
+
     Args:
         stored: the tokenizer as its JSON says, without a post-processor.
     """
@@ -39,9 +48,11 @@ class Fastokens:
     name = "fastokens"
 
     def __init__(self, stored: dict[str, Any]) -> None:
+        os.environ.setdefault(THREADS_OF_FASTOKENS, "1")  # it looks there once, when it first encodes
         import fastokens  # type: ignore[import-untyped]  # it has none
 
         self._tokenizer = fastokens.Tokenizer.from_json_str(json.dumps(with_one_pattern(stored)))
+        self._relay = Relay(MAX_REMEMBERED)
 
     def encode(self, texts: Sequence[str]) -> list[NDArray[np.int32] | None]:
         """The ids of each text, (tokens,); None of one that it refuses: of bytes that the vocabulary lacks."""
@@ -59,9 +70,14 @@ class Fastokens:
 
     def _together(self, texts: Sequence[str]) -> list[NDArray[np.int32]]:
         """The ids of all as one buffer, which costs no object a token."""
-        ids, ends = self._tokenizer.encode_batch_flat(list(texts), add_special_tokens=False)
+        ids, ends = self._relay.run(self._flat, texts)
         flat = np.frombuffer(ids, dtype=np.int32)
         return [flat[start:end] for start, end in pairwise(np.frombuffer(ends, dtype=np.uint64).tolist())]
+
+    def _flat(self, texts: Sequence[str]) -> tuple[bytes, bytes]:
+        """(tokens of all,) ids, uint32, and (texts + 1,) where each begins, uint64."""
+        found: tuple[bytes, bytes] = self._tokenizer.encode_batch_flat(list(texts), add_special_tokens=False)
+        return found
 
 
 def with_one_pattern(stored: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
@@ -28,8 +29,10 @@ BYTE_LEVEL_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]
 SINGLE_SPACE = re.compile(r" (?=\S)(?<=\S )")
 """A space between two characters that are none: each pattern begins a word with it, or behind it."""
 
-MAX_TEXTS = 500_000
-"""Texts that are remembered; with more all are forgotten."""
+MAX_BYTES = 16 * 2**20
+"""Of the texts that a memory holds, and their ids; with more all are forgotten."""
+BYTES_OF_ENTRY = 100
+"""What an entry takes beside its text and ids, while the table grows."""
 MAX_CHARACTERS = 100
 """Longer texts are rarely seen twice."""
 PROBES = 1000
@@ -49,12 +52,16 @@ class Memory(dict[str, bytes]):
 
     def __init__(self, make: Callable[[str], bytes]) -> None:
         self._make = make
+        self._bytes = 0
 
     def __missing__(self, text: str) -> bytes:
         ids = self._make(text)
         if len(text) <= MAX_CHARACTERS:
-            if len(self) >= MAX_TEXTS:
+            size = sys.getsizeof(text) + sys.getsizeof(ids) + BYTES_OF_ENTRY
+            if self._bytes + size > MAX_BYTES:
                 self.clear()
+                self._bytes = 0
+            self._bytes += size
             self[text] = ids
         return ids
 

@@ -404,6 +404,13 @@ def test_a_row_is_quoted_in_eighty_characters_at_most(client: TestClient) -> Non
     assert (answer.status_code, private[:85] in answer.text) == (400, False)
 
 
+def test_millions_of_faults_are_not_counted(client: TestClient) -> None:
+    for query in ("", "?dialect=alpaca"):
+        answer = client.put(f"{ITEM}/facts{query}", content=b"{}\n" * 20_000)
+        assert (answer.status_code, len(answer.json()["faults"])) == (400, 20)
+        assert answer.json()["detail"].startswith(("10,000 faults and more", "10,001 faults"))
+
+
 def test_pipes_and_devices_are_no_files(client: TestClient, put) -> None:
     folder = put()
     (folder / "facts.jsonl").unlink()

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,6 +99,24 @@ def test_a_request_that_is_sent_again_is_one_job(client: TestClient, tmp_path: P
     other = client.post(JOBS, json={"dataset": "poems"}, headers={"Idempotency-Key": "k"})
     assert (other.status_code, other.json()["code"]) == (409, "key-used-before")
     assert len(list((tmp_path / "jobs").iterdir())) == 1
+
+
+def test_a_request_that_is_sent_again_finds_its_job_although_the_dataset_is_gone(
+    client: TestClient, shelf: Path
+) -> None:
+    sent = client.post(JOBS, json={"dataset": "facts"}, headers={"Idempotency-Key": "k"}).json()
+    shutil.rmtree(shelf / "facts")
+    again = client.post(JOBS, json={"dataset": "facts"}, headers={"Idempotency-Key": "k"})
+    assert (again.status_code, again.json()) == (201, sent)
+
+
+def test_what_a_killed_server_had_begun_to_take_along_is_removed(client: TestClient, tmp_path: Path) -> None:
+    old, young = tmp_path / "jobs" / ".draft.old", tmp_path / "jobs" / ".draft.young"
+    for draft in (old, young):
+        (draft / "in").mkdir(parents=True)
+    os.utime(old, (0, 0))
+    started(client)
+    assert (old.exists(), young.exists()) == (False, True)
 
 
 def test_pages_of_jobs(client: TestClient) -> None:

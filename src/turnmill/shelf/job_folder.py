@@ -7,8 +7,9 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,9 @@ from turnmill.shelf.scan import Dataset
 
 LINE_RULE_DIALECT = "alpaca"
 """How instruction, input and output are read."""
+DRAFT = ".draft."
+LEFT_S = 86_400.0
+"""A draft that is a day old is nobody's any more."""
 STEPS = "steps"
 """Of the folder of all jobs: the finished steps that they share."""
 
@@ -77,7 +81,8 @@ def take_along(jobs: Path, job_id: str, dataset: Dataset) -> JobFolder:
     said = dataset.manifest
     with writing(jobs):
         jobs.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=".draft.", dir=jobs))
+        _remove_left(jobs)
+        draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=jobs))
         try:
             kept = JobFolder(draft)
             with _copied(dataset) as copy:
@@ -96,6 +101,16 @@ def take_along(jobs: Path, job_id: str, dataset: Dataset) -> JobFolder:
             raise
         sync_names(jobs)
     return JobFolder(jobs / job_id)
+
+
+def _remove_left(jobs: Path) -> None:
+    """Remove what processes that were killed had begun to make."""
+    with os.scandir(jobs) as entries:
+        left = [Path(entry) for entry in entries if entry.name.startswith(DRAFT)]
+    for draft in left:
+        with suppress(FileNotFoundError):  # another process removes it, or gives it its name
+            if time.time() - draft.stat().st_mtime > LEFT_S:
+                shutil.rmtree(draft, ignore_errors=True)
 
 
 @contextmanager

@@ -41,17 +41,14 @@ def start_job(
         UsageError: no usable dataset has the name, or no model or job that could be worked on.
     """
     jobs, job_id = Jobs(database), new_id()
+    kind = asked.model_dump()["kind"]
+    job = Job(id=job_id, kind=kind, dataset=asked.dataset, options=asked.options(), idempotency_key=key)
+    before = jobs.made_before(job)
+    if before is not None:  # whatever has become of the dataset since
+        return before
     _require_model(asked, jobs, models)
     dataset = _taken(asked.dataset, listed, folder, job_id)
-    job = Job(
-        id=job_id,
-        kind=asked.model_dump()["kind"],
-        dataset=asked.dataset,
-        filename=dataset.filename,
-        sha256=dataset.content.sha256,
-        options=asked.options(),
-        idempotency_key=key,
-    )
+    job.filename, job.sha256 = dataset.filename, dataset.content.sha256
     try:
         Records(database).put(asked.dataset, dataset.content)
         made = jobs.add(job)

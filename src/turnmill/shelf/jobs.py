@@ -53,14 +53,24 @@ class Jobs:
                 session.flush()
                 _note(session, job, "status", {"status": "queued"})
         except IntegrityError:
-            if job.idempotency_key is None:
+            found = self.made_before(job)
+            if found is None:
                 raise
-            return self._made_before(job)
+            return found
         return job
 
-    def _made_before(self, job: Job) -> Job:
+    def made_before(self, job: Job) -> Job | None:
+        """The job that was made with the idempotency key of this one; None where it has none, or there is none.
+
+        Raises:
+            KeyUsedBefore: the key was given with another job.
+        """
+        if job.idempotency_key is None:
+            return None
         with self._database.reading() as session:
-            found = session.scalars(select(Job).where(Job.idempotency_key == job.idempotency_key)).one()
+            found = session.scalar(select(Job).where(Job.idempotency_key == job.idempotency_key))
+        if found is None:
+            return None
         if (found.kind, found.dataset, found.options) != (job.kind, job.dataset, job.options):
             raise KeyUsedBefore(f"the key {quote(job.idempotency_key)} was given with another job")
         return found

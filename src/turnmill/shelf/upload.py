@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 UPLOADS, LOCKS = ".uploads", ".locks"
 """Directories of the shelf that no listing looks at: files on their way, and a lock for each name."""
 MAX_TOLD_FAULTS = 20
+MAX_COUNTED_FAULTS = 10_000
+"""A file with so many is read no further: millions of them would take minutes."""
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -306,6 +308,8 @@ def _examined(incoming: Incoming, manifest: Manifest, max_bytes: int) -> Content
         if len(faults) < MAX_TOLD_FAULTS:
             error = fault.error.replace(incoming.path.name, manifest.file)
             faults.append(Fault(manifest.file, fault.line, error))
+        if count == MAX_COUNTED_FAULTS:
+            raise UploadRefused("file-not-valid", f"{count:,} faults and more: {faults[0]}", tuple(faults), count)
 
     content = examine(incoming.folder, dataclasses.replace(manifest, file=incoming.path.name), max_bytes, told)
     if not content.is_usable:

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-tokenizers test-ray test-kills test-hard corpus oracles oracles-page fuzz check docs bench bench-scale parity e2e fix clean
+.PHONY: help demo test test-slow test-tokenizers test-ray test-postgres test-kills test-hard corpus oracles oracles-page fuzz check docs bench bench-scale bench-server parity e2e fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -42,6 +42,9 @@ test-tokenizers: $(READY)  ## run the tests that read the tokenizers of six mode
 
 test-ray: $(READY)  ## run the tests that start Ray clusters on this machine
 	$(BIN)/python -m pytest -q -m ray
+
+test-postgres: $(READY)  ## run the tests of the service on PostgreSQL, which they start
+	$(BIN)/python -m pytest -n 2 -q -m postgres
 
 ORACLES := $(VENV)/.oracles
 
@@ -80,6 +83,9 @@ bench: $(READY)  ## time prepare beside its peers, its stages and rendering (for
 
 bench-scale: $(READY)  ## time prepare with one and two processes and on Ray, over 1x and 10x the rows
 	$(BIN)/python bench/scale.py
+
+bench-server: $(READY)  ## time a server over 100 datasets at 4 and 32 clients while datasets change, and an upload of 300 MB
+	$(BIN)/python bench/server.py
 
 parity: $(READY)  ## let Axolotl, LLaMA-Factory and ms-swift load exports with their own code, each in its environment
 	$(BIN)/python bench/parity.py

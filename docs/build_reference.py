@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,9 +13,13 @@ from turnmill.cli.app import Verbs, verbs
 from turnmill.cli.arguments import ConfiguredCommand
 from turnmill.codes import CODES, Code
 from turnmill.config import BOUNDS, Config, field_help
+from turnmill.server.app import create_app
+from turnmill.server.openapi import ALWAYS, operations
+from turnmill.shelf.database import Database
 
 REFERENCE = Path(__file__).parent / "reference"
 GENERATED = "<!-- Written by docs/build_reference.py: change what it describes, then `make docs`. -->"
+OPENAPI = "openapi.json"
 STAGES = {
     "read": "The file or the record cannot be read.",
     "convert": "The record is not a chat of its dialect.",
@@ -122,18 +128,104 @@ def _table(headings: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", r"\|") for cell in line) + " |" for line in lines)
 
 
+def rest_page() -> Iterator[str]:
+    """Every route, from the description of the interface."""
+    said = interface()
+    yield "# REST"
+    yield (
+        "What `turnmill serve` answers; paths are shown with the default `--api-prefix`, `/v1`. The whole description, "
+        "with every field, is [openapi.json](openapi.json)."
+    )
+    yield (
+        "Whatever is refused is answered as `application/problem+json`: `status`, `code`, `detail`, and where several "
+        "things are wrong `faults`. A code is stable; a detail is for people. Besides its own codes every route can "
+        "answer: " + ", ".join(f"{status} `{code}`" for status, code in _codes(ALWAYS)) + "."
+    )
+    yield (
+        "A scope is what a token has to be made with (`read`, `write`, `admin`: each may do what the ones before it "
+        "may); as long as no token was made nobody needs one."
+    )
+    yield (
+        "Answers about datasets have an `ETag`; `If-None-Match` with it is answered 304 while nothing changed. `PUT` "
+        "and `DELETE` take `If-Match`: they are refused with 412 unless the dataset still has that tag. A listing is whole "
+        "unless `limit` or `cursor` is given."
+    )
+    for tag in sorted({operation["tags"][0] for _, _, operation in operations(said)}):
+        yield f"## {tag}"
+        rows = [_route(*found) for found in operations(said) if found[2]["tags"][0] == tag]
+        yield _table(["route", "scope", "what", "refused with"], rows)
+    yield "## Fields"
+    for name, schema in said["components"]["schemas"].items():
+        yield f"### {name}"
+        yield schema.get("description", "")
+        yield _table(["field", "is", "meaning"], [_field(*found) for found in schema.get("properties", {}).items()])
+
+
+def interface() -> dict[str, Any]:
+    """The description of the interface."""
+    database = Database(":memory:")
+    try:
+        return create_app(Path("none"), database).openapi()
+    finally:
+        database.close()
+
+
+def _route(path: str, method: str, operation: dict[str, Any]) -> list[str]:
+    parameters = [
+        f"`{one['name']}`{'' if one['required'] else '?'}"
+        for one in operation.get("parameters", [])
+        if one["in"] != "path"
+    ]
+    taken = f" Takes {', '.join(parameters)}." if parameters else ""
+    said = " ".join(operation.get("description", "").split()) + taken
+    always = {code for _, code in _codes(ALWAYS)}
+    described = {status: one["description"] for status, one in operation["responses"].items() if status >= "400"}
+    own = [_refusal(status, code) for status, code in _codes(described) if code not in always]
+    return [f"`{method.upper()} {path}`", operation.get("x-scope", "none"), said, ", ".join(own)]
+
+
+def _refusal(status: str, code: str) -> str:
+    return f"{status}: {code}" if code.endswith(".") else f"{status} `{code}`"
+
+
+def _codes(described: dict[str, str]) -> list[tuple[str, str]]:
+    return [(status, code) for status, codes in described.items() for code in codes.split(", ")]
+
+
+def _field(name: str, schema: dict[str, Any]) -> list[str]:
+    return [f"`{name}`", _kind(schema), schema.get("description", "")]
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(map(_kind, schema["anyOf"]))
+    if "enum" in schema or "const" in schema:
+        return ", ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
+    if schema.get("type") == "array":
+        inner = schema.get("prefixItems") or [schema.get("items", {})]
+        return "list of " + ", ".join(dict.fromkeys(map(_kind, inner)))
+    kind = schema.get("format") if schema.get("format") == "date-time" else schema.get("type", "anything")
+    return str(kind)
+
+
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
     "codes.md": codes_page,
     "config.md": config_page,
+    "rest.md": rest_page,
     "verbs.md": verbs_page,
 }
 
 
 def written(name: str) -> str:
-    """The text of a page."""
+    """The text of a page, or of the description of the interface."""
+    if name == OPENAPI:
+        return json.dumps(interface(), indent=1, sort_keys=False) + "\n"
     return "\n\n".join([GENERATED, *(part for part in PAGES[name]() if part)]) + "\n"
 
 
 if __name__ == "__main__":
-    for name in PAGES:
+    for name in (*PAGES, OPENAPI):
         (REFERENCE / name).write_text(written(name), "utf-8")

@@ -3,17 +3,21 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import settings
 
 import assets
+import databases
 from chats import chat
 from endpoint_stand_in import Answer as Reply
 from endpoint_stand_in import Endpoint
 from turnmill import endpoints
 from turnmill.cli.app import run
+
+if TYPE_CHECKING:
+    from turnmill.shelf.database import Database
 
 settings.register_profile("turnmill", deadline=None)  # machines that run many things at once are slow by turns
 settings.load_profile("turnmill")
@@ -125,3 +129,28 @@ def endpoint(monkeypatch) -> Iterator[Callable[[Reply], Endpoint]]:
     yield call
     for one in opened:
         one.close()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """A PostgreSQL server of this run of the tests."""
+    with databases.postgres_server() as url:
+        yield url
+
+
+@pytest.fixture(params=databases.KINDS)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where an empty database is, once of each kind."""
+    if request.param == "sqlite":
+        return str(tmp_path / "state" / "turnmill.db")
+    return databases.new_database(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A database with the tables of this version, once of each kind."""
+    from turnmill.shelf.database import Database
+
+    opened = Database(database_url)
+    yield opened
+    opened.close()

@@ -37,14 +37,15 @@ def shell_word(value: object) -> str:
 
 
 _USER = re.compile(r"""(?<=://)(?:[^/\s'"]*@|[^/\s'"@:]+:[^\s'"@]*@)""")
+_PASSWORD = re.compile(r"""(?<=[?&])((?:ssl)?password=)[^&\s'"]*""")
 _WEB_QUERY = re.compile(r"(https?://[^\s?'\"]*)\?[^\s'\"]+")
 
 
 def redacted(text: str) -> str:
-    """The text without what URLs in it may hold of credentials: user, password, and the query of a web address."""
+    """The text without what URLs in it may hold of credentials: user, passwords, and the query of a web address."""
     if "://" not in text:
         return text
-    return _WEB_QUERY.sub(r"\1?***", _USER.sub("***@", text))
+    return _PASSWORD.sub(r"\1***", _WEB_QUERY.sub(r"\1?***", _USER.sub("***@", text)))
 
 
 class TurnmillError(Exception):

@@ -120,3 +120,37 @@ def test_a_full_disk_leaves_no_directory_behind(dataset, tmp_path, monkeypatch):
     answer = dataset("new", "facts")
     assert (answer.code, "No space left" in answer.err) == (2, True)
     assert list((tmp_path / "shelf").iterdir()) == []
+
+
+def test_add_puts_a_file_on_the_shelf_or_over_that_of_a_dataset(dataset, write):
+    path = write("rows.jsonl", ROW * 2)
+    assert dataset("add", path).out == "2 rows: rows is on the shelf\n"
+    assert dataset("add", path, "--name", "other", "--json").json["num_records"] == 2
+    write("rows.jsonl", ROW)
+    dataset("add", path)
+    assert [one["num_records"] for one in dataset("list", "--json").json["datasets"]] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "said"),
+    [
+        ("x\n", (), "rows.jsonl:1: invalid-json"),
+        ("", (), "no record"),
+        (ROW, ("--name", "a b"), "the name is 'a b'"),
+        (ROW, ("--dialect", "nobody"), "unknown dialect 'nobody'"),
+    ],
+)
+def test_add_refuses_and_leaves_nothing(dataset, write, content, arguments, said):
+    answer = dataset("add", write("rows.jsonl", content), *arguments)
+    assert answer.code == 2
+    assert said in answer.out + answer.err
+    assert dataset("list", "--json").json["datasets"] == []
+
+
+def test_sync_says_what_changed(dataset, facts, tmp_path):
+    database = tmp_path / "state.db"
+    first, second = (dataset("sync", "--database", database) for _ in range(2))
+    assert first.out.startswith("facts: new, ")
+    assert (second.out, second.err) == ("", "1 datasets, 0 records changed\n")
+    answer = dataset("sync", "--database", database, "--json").json
+    assert answer == {"datasets": 1, "changes": []}

@@ -52,7 +52,7 @@ def test_one_that_takes_too_much_memory_is_ended():
 REACHING_OUT = """
 from turnmill.executors import limited
 import subprocess
-limited._limit(limited.Limits())
+limited.hold(limited.Limits())
 for attempt in (lambda: open(PATH, "w"), lambda: open("/etc/passwd"), lambda: subprocess.run(["true"])):
     try:
         print("done", attempt())

@@ -141,12 +141,30 @@ def test_what_did_not_change_is_not_read_again(shelf, put, reads, settled):
     assert sorted(reads) == ["bad", "good"]
 
 
-def test_a_file_that_was_just_written_is_read_again(shelf, put, reads):
+def test_a_file_that_was_just_written_is_read_again(shelf, put, reads, monkeypatch):
     put()
+    monkeypatch.setattr(scan, "TICK_NANOSECONDS", 10**15)
+    monkeypatch.setattr(scan, "SETTLED_NANOSECONDS", 10**15)
     kept = Shelf(shelf)
     kept.listing()
     kept.listing()
+    assert reads == ["facts"]
+    monkeypatch.setattr(scan, "sha256_of", lambda *_: "another")
+    kept.listing()
     assert reads == ["facts", "facts"]
+
+
+@pytest.mark.parametrize(("age", "times"), [(0, 1), (50_000_000, 1), (150_000_000, 0)])
+def test_a_file_is_hashed_again_until_its_clock_has_ticked(shelf, put, monkeypatch, age, times):
+    put()
+    hashed: list[str] = []
+    real = scan.sha256_of
+    monkeypatch.setattr(scan, "sha256_of", lambda *given: hashed.append("") or real(*given))
+    changed = max((shelf / "facts" / name).stat().st_ctime_ns for name in ("dataset.toml", "rows.jsonl"))
+    monkeypatch.setattr(scan.time, "time_ns", lambda: changed + age)
+    kept = Shelf(shelf)
+    assert kept.listing() == kept.listing()
+    assert len(hashed) == times
 
 
 def test_a_change_of_the_same_size_and_time_is_seen(shelf, put, settled):
@@ -179,5 +197,5 @@ def test_what_was_mended_replaced_or_removed_is_seen(shelf, put, settled):
 
 def test_a_directory_that_goes_during_the_scan_is_no_dataset(shelf, put, monkeypatch):
     put()
-    monkeypatch.setattr(Shelf, "_names", lambda _: ["facts", "gone"])
+    monkeypatch.setattr(Shelf, "_names", lambda _: {"facts": False, "gone": False})
     assert Shelf(shelf).listing().problems == ()

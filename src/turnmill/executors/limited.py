@@ -85,23 +85,38 @@ def probe_in_subprocess(
     limits = limits or Limits()
     listed = None if added is None else tuple(added)
     asked = Asked(source, dict(special_tokens), tuple(stops), listed, date, name, limits)
-    # -P: no module of the working directory stands in for one of ours
-    command = [sys.executable, "-P", "-m", "turnmill.executors.limited"]
-    kept = {variable: environ[variable] for variable in KEPT_VARIABLES if variable in environ}
-    try:
-        done = subprocess.run(
-            command, input=msgspec.json.encode(asked), env=kept, capture_output=True, timeout=limits.wall_s, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise _ended(name, f"it took over {limits.wall_s:g} s") from None
-    if done.returncode:
-        raise _ended(name, _reason(done.returncode, limits))
-    answered = msgspec.json.decode(done.stdout, type=Answered)
+    answered = msgspec.json.decode(
+        answer_of("turnmill.executors.limited", msgspec.json.encode(asked), name, limits), type=Answered
+    )
     if answered.probe is None:
         if answered.code is not None:
             raise UnsafeTemplate(answered.code, answered.refusal, next_step=answered.next_step)
         raise UsageError(answered.refusal, next_step=answered.next_step)
     return answered.probe
+
+
+def answer_of(module: str, asked: bytes, name: str, limits: Limits) -> bytes:
+    """What a module that limits itself writes when it is run and given `asked`.
+
+    Args:
+        module: calls `hold` before it touches the template.
+        asked: for its standard input.
+        name: what to call the template in messages.
+        limits: that it is to hold.
+
+    Raises:
+        UsageError: it went over a limit and was ended.
+    """
+    # -P: no module of the working directory stands in for one of ours
+    command = [sys.executable, "-P", "-m", module]
+    kept = {variable: environ[variable] for variable in KEPT_VARIABLES if variable in environ}
+    try:
+        done = subprocess.run(command, input=asked, env=kept, capture_output=True, timeout=limits.wall_s, check=False)
+    except subprocess.TimeoutExpired:
+        raise _ended(name, f"it took over {limits.wall_s:g} s") from None
+    if done.returncode:
+        raise _ended(name, _reason(done.returncode, limits))
+    return done.stdout
 
 
 def _reason(code: int, limits: Limits) -> str:
@@ -125,7 +140,7 @@ def _answer(asked: Asked) -> Answered:
         return Answered(None, fault.message, fault.next_step, fault.code if isinstance(fault, UnsafeTemplate) else None)
 
 
-def _limit(limits: Limits) -> None:
+def hold(limits: Limits) -> None:
     """Bounds that this process cannot lift again."""
     import resource  # not on every system
 
@@ -151,12 +166,17 @@ WARM_UP = (
 """Templates that are probed before the bounds hold: what is imported late, also for errors, is imported then."""
 
 
+def warm_up(limits: Limits) -> None:
+    """Import what a probe imports late."""
+    for source in WARM_UP:
+        _answer(Asked(source, {}, ("<|end|>",), None, "2025-01-01", "warm-up", limits))
+
+
 def main() -> int:
     """Probes what standard input asks for."""
     asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
-    for source in WARM_UP:
-        _answer(Asked(source, {}, ("<|end|>",), None, asked.date, "warm-up", asked.limits))
-    _limit(asked.limits)
+    warm_up(asked.limits)
+    hold(asked.limits)
     try:
         answered = msgspec.json.encode(_answer(asked))
     except MemoryError:

@@ -117,14 +117,14 @@ def text_bytes(shard: Shard) -> list[int]:
         try:
             for group in range(shard.start, shard.end):
                 for batch in parquet.iter_batches(BATCH_ROWS, row_groups=[group], use_threads=False):
-                    sizes += _text_bytes(batch.to_struct_array()).tolist()
+                    sizes += bytes_of_texts(batch.to_struct_array()).tolist()
         except (pa.ArrowException, OSError, UnicodeDecodeError) as problem:
             what = f"{shard.path} is damaged: {_first_line(problem)}"
             raise UsageError(what, next_step=look_at(shard.path)) from problem
     return sizes
 
 
-def _text_bytes(column: pa.Array) -> NDArray[np.int64]:
+def bytes_of_texts(column: pa.Array) -> NDArray[np.int64]:
     """(rows,) bytes of the texts in each value; 0 for a number."""
     import numpy as np
     import pyarrow as pa
@@ -132,15 +132,15 @@ def _text_bytes(column: pa.Array) -> NDArray[np.int64]:
 
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _text_bytes(column.dictionary_decode())
+        return bytes_of_texts(column.dictionary_decode())
     if pa.types.is_struct(kind):
         sizes = np.zeros(len(column), np.int64)
         for field in column.flatten():
-            sizes += _text_bytes(field)
+            sizes += bytes_of_texts(field)
         return sizes
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
-        before: NDArray[np.int64] = np.concatenate([[0], np.cumsum(_text_bytes(column.flatten()))])
+        before: NDArray[np.int64] = np.concatenate([[0], np.cumsum(bytes_of_texts(column.flatten()))])
         ends = np.cumsum(lengths, dtype=np.int64)
         sizes = before[ends]
         sizes -= before[ends - lengths]

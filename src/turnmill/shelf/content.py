@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO
 
 from turnmill.dialects.writing import write_record
@@ -82,7 +82,7 @@ def examine(
             told(Fault(manifest.file, 0, f"it has {before[2]:,} bytes; expected at most {limit:,}"))
             content = Content(before[2], 0, "", is_usable=False)
         else:
-            content = _examined(file, manifest, told, stops_early=on_fault is None)
+            content = _examined(file, manifest, limit, told, stops_early=on_fault is None)
         if _state(file) != before:
             told(Fault(manifest.file, 0, "it was written to while it was read; look again when it is whole"))
             content = Content(content.size_bytes, content.num_records, content.sha256, is_usable=False)
@@ -118,16 +118,31 @@ def data_state(folder: Path, manifest: Manifest) -> State:
         return _state(file)
 
 
+def sha256_of(folder: Path, manifest: Manifest) -> str:
+    """Of the data file's bytes, 64 hex digits.
+
+    Raises:
+        UsageError: as `examine`.
+    """
+    with _opened(folder, manifest) as file:
+        found = hashlib.sha256()
+        while chunk := file.read(CHUNK_BYTES):
+            found.update(chunk)
+        return found.hexdigest()
+
+
 def _state(file: BinaryIO) -> State:
     return state_of(os.fstat(file.fileno()))
 
 
-def _examined(file: BinaryIO, manifest: Manifest, told: Callable[[Fault], None], *, stops_early: bool) -> Content:
+def _examined(
+    file: BinaryIO, manifest: Manifest, limit: int, told: Callable[[Fault], None], *, stops_early: bool
+) -> Content:
     counted = _Counted(file)
     if manifest.is_by_line_rule:
         records, is_usable = _by_line_rule(counted, manifest.file, told, stops_early=stops_early)
     else:
-        records, is_usable = _by_dialect(counted, manifest, told)
+        records, is_usable = _by_dialect(counted, manifest, limit, told)
     if is_usable and not records:
         told(Fault(manifest.file, 0, "it has no record; expected at least one"))
         is_usable = False
@@ -186,15 +201,18 @@ def _fault_of(piece: Piece) -> str | None:
     return None if wrong is None else f"{wrong!r} is {quote(row[wrong])}; expected a text"
 
 
-def _by_dialect(chunks: _Counted, manifest: Manifest, told: Callable[[Fault], None]) -> tuple[int, bool]:
+def _by_dialect(chunks: _Counted, manifest: Manifest, limit: int, told: Callable[[Fault], None]) -> tuple[int, bool]:
     """How many rows, and whether all were read and no more were rejected than a run lets a source lose."""
     from turnmill.options import Health
+    from turnmill.shelf.unpacked import require_unpacks_to
     from turnmill.verbs.check import check_health
 
     counts: Counter[str] = Counter()
     unread: list[int] = []
     with _spooled(chunks, manifest) as path:
         try:
+            if manifest.format == "parquet":
+                require_unpacks_to(path, limit)
             unread.extend(
                 outcome.record.source_line
                 for outcome in _outcomes(path, manifest)
@@ -228,7 +246,7 @@ def _counted(outcome: Outcome, manifest: Manifest, counts: Counter[str], told: C
 def _spooled(chunks: Iterable[bytes], manifest: Manifest) -> Iterator[Path]:
     """A private copy, which nobody swaps while it is read."""
     with tempfile.TemporaryDirectory(prefix="turnmill-shelf-") as folder:
-        path = Path(folder, f"data.{manifest.format}")
+        path = Path(folder, PurePosixPath(manifest.file).name)
         with path.open("wb") as copy:
             copy.writelines(chunks)
         yield path
@@ -247,11 +265,59 @@ def _outcomes(path: Path, manifest: Manifest) -> Iterator[Outcome]:
     with path.open("rb") as file:
         if file.read(4).startswith(COMPRESSED):
             raise UsageError(f"{path} is compressed; expected {manifest.format} as it is")
-    source = {"name": manifest.name, "data": [str(path)], "dialect": manifest.dialect}
-    config = reloaded({"sources": [{**source, "columns": manifest.columns, "roles": manifest.roles}]})
+    config = reloaded({"sources": [source_of(path, manifest)]})
     for opened in open_sources(config, is_hashed=False):
         for task in tasks_of(opened, config):
             yield from outcomes(task, Counter())
+
+
+def source_of(path: Path, manifest: Manifest) -> dict[str, Json]:
+    """A data file as a source of a config."""
+    return {
+        "name": manifest.name,
+        "data": [str(path)],
+        "dialect": manifest.dialect or "auto",
+        "columns": dict(manifest.columns),
+        "roles": dict(manifest.roles),
+    }
+
+
+@contextmanager
+def copied(folder: Path, manifest: Manifest) -> Iterator[Path]:
+    """A private copy of the data file, under its own name.
+
+    Raises:
+        UsageError: as `examine`.
+    """
+    with _opened(folder, manifest) as file, _spooled(_Counted(file), manifest) as path:
+        yield path
+
+
+def row_outcomes(folder: Path, manifest: Manifest) -> Iterator[Outcome]:
+    """Every row, checked as `prepare` would, or with its fault.
+
+    Raises:
+        UsageError: as `examine`, or the rows' dialect cannot be told.
+    """
+    with copied(folder, manifest) as path:
+        yield from _outcomes(path, manifest)
+
+
+def line_row(folder: Path, manifest: Manifest, line: int) -> int:
+    """The number from 0 of the row on a line, counted from 1; of a file that is not JSON lines a line is a row.
+
+    Raises:
+        UsageError: as `examine`, or there is no row on that line.
+    """
+    if manifest.format != "jsonl":
+        return line - 1
+    with _opened(folder, manifest) as file:
+        for row, piece in enumerate(_lines(_Counted(file))):
+            if piece.line >= line:
+                if piece.line == line:
+                    return row
+                break
+    raise UsageError(f"no row stands on line {line} of {quote(manifest.file)}")
 
 
 def travelling_lines(folder: Path, manifest: Manifest) -> Iterator[bytes]:

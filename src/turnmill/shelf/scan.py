@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeGuard
 
 from turnmill.errors import UnknownName, UsageError, quote, shell_word
-from turnmill.shelf.content import MAX_BYTES, Content, data_state, examine
+from turnmill.shelf.content import MAX_BYTES, Content, data_state, examine, sha256_of
 from turnmill.shelf.inside import State, directory_inside, opened_inside, state_of
 from turnmill.shelf.manifest import MANIFEST, MAX_MANIFEST_BYTES, Manifest, parse_manifest
 
 SETTLED_NANOSECONDS = 2_000_000_000
 """A file that was changed less than this before it was read is read again: its clock may not have ticked since."""
+TICK_NANOSECONDS = 100_000_000
+"""As much where the file system's clock shows parts of a second, and so ticks often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,36 @@ class _Known:
     manifest: Manifest
     found: Dataset | UsageError
 
+    def is_settled(self) -> bool:
+        """Whether both files had been left alone for a while when they were read."""
+        changed = max(self.manifest_state[4], self.data_state[4])
+        ticks_often = changed % 1_000_000_000 != 0
+        return self.read_at - changed > (
+            min(TICK_NANOSECONDS, SETTLED_NANOSECONDS) if ticks_often else SETTLED_NANOSECONDS
+        )
+
+    def is_untouched(self, folder: str) -> bool:
+        """Whether nothing was changed since, as far as two looks can tell, with no link on the way below `folder`."""
+        if "/" in self.manifest.file or not self.is_settled():
+            return False
+        try:
+            return (
+                state_of(os.lstat(f"{folder}/{self.manifest.file}")) == self.data_state
+                and state_of(os.lstat(f"{folder}/{MANIFEST}")) == self.manifest_state
+            )
+        except OSError:
+            return False
+
+    def outcome(self) -> Dataset:
+        """The dataset.
+
+        Raises:
+            UsageError: it is none.
+        """
+        if isinstance(self.found, UsageError):
+            raise self.found.with_traceback(None)
+        return self.found
+
 
 class Shelf:
     """A directory of datasets, looked at anew at every listing; a file is read again only where it changed.
@@ -118,70 +152,97 @@ class Shelf:
 
     def __init__(self, directory: Path, max_bytes: int = MAX_BYTES) -> None:
         self.directory = directory
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._known: dict[str, _Known] = {}
+        self._looking = Lock()
 
     def listing(self) -> Listing:
-        """What it holds now.
+        """What it holds now; of two threads that ask at once the second looks when the first has.
 
         Raises:
             UsageError: the shelf itself is no directory, or cannot be read.
         """
+        with self._looking:
+            return self._listing()
+
+    def _listing(self) -> Listing:
         datasets: dict[str, Dataset] = {}
         problems: list[Problem] = []
         names = self._names()
-        for name in names:
+        for name, is_link in names.items():
             try:
-                dataset = self._dataset(name)
+                dataset = self._dataset(name, is_link=is_link)
                 if dataset is not None:
                     _require_unique(dataset, datasets)
                     datasets[dataset.manifest.name] = dataset
             except UsageError as error:
                 problems.append(Problem(shown(name), error.message))
-        for name in self._known.keys() - set(names):
+        for name in self._known.keys() - names.keys():
             self._known.pop(name, None)
         return Listing(tuple(datasets[name] for name in sorted(datasets)), tuple(problems))
 
-    def _names(self) -> list[str]:
-        """The shelf's directories, sorted, without those whose name starts with a dot."""
+    def _names(self) -> dict[str, bool]:
+        """The shelf's directories, sorted, without those whose name starts with a dot; and whether each is a link."""
         try:
             with os.scandir(self.directory) as entries:
-                return sorted(entry.name for entry in entries if _is_candidate(entry))
+                return dict(sorted((entry.name, entry.is_symlink()) for entry in entries if _is_candidate(entry)))
         except FileNotFoundError:
-            return []
+            return {}
         except OSError as error:
             what = f"cannot read the shelf {self.directory}: {error.strerror}"
             raise UsageError(what, next_step=f"ls -ld {shell_word(self.directory)}") from None
 
-    def _dataset(self, name: str) -> Dataset | None:
+    def _dataset(self, name: str, *, is_link: bool) -> Dataset | None:
         """The dataset in a directory; None where it has no manifest.
 
         Raises:
             UsageError: it has one that cannot be used.
         """
+        known = self._known.get(name)
+        if known is not None and not is_link and known.is_untouched(f"{self.directory}/{name}"):
+            return known.outcome()
         try:
             folder = directory_inside(self.directory, name)
-            manifest_state, manifest = _read_manifest(folder, name, self._known.get(name))
+            manifest_state, manifest = _read_manifest(folder, name, known)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise UsageError(f"cannot read {MANIFEST}: {error.strerror}") from None
-        known = self._known.get(name)
-        if not _is_current(known, manifest_state) or known.data_state != data_state(folder, manifest):
-            known = self._read_anew(folder, name, manifest_state, manifest)
-            self._known[name] = known
-        if isinstance(known.found, UsageError):
-            raise known.found.with_traceback(None)
-        return known.found
+        read_at, before = time.time_ns(), data_state(folder, manifest)
+        found = self._found(
+            folder, name, manifest, known if _is_same(known, manifest_state, manifest, before) else None
+        )
+        self._known[name] = known = _Known(manifest_state, before, read_at, manifest, found)
+        return known.outcome()
 
-    def _read_anew(self, folder: Path, name: str, manifest_state: State, manifest: Manifest) -> _Known:
-        read_at = time.time_ns()
-        before = data_state(folder, manifest)
+    def know(self, dataset: Dataset) -> None:
+        """Take note of a dataset whose file was examined before it got its name: the next listing only hashes it."""
+        with suppress(OSError, UsageError):
+            state = data_state(dataset.folder, dataset.manifest)
+            with opened_inside(dataset.folder, MANIFEST) as file:
+                manifest_state = state_of(os.fstat(file.fileno()))
+            never_read = 0  # which is too early to be trusted
+            known = _Known(manifest_state, state, never_read, dataset.manifest, dataset)
+            self._known[dataset.dir] = known
+
+    def _found(self, folder: Path, name: str, manifest: Manifest, known: _Known | None) -> Dataset | UsageError:
+        """What the data file makes of the directory.
+
+        Args:
+            folder: its real place.
+            name: of the directory.
+            manifest: as it is now.
+            known: what was found when both files looked as they do now.
+        """
+        if known is not None and known.is_settled():
+            return known.found
         try:
-            found: Dataset | UsageError = Dataset(folder, name, manifest, examine(folder, manifest, self._max_bytes))
+            # the file is too young for its times to be trusted, but its bytes can be
+            if known is not None and isinstance(known.found, Dataset) and _has(folder, known.found):
+                return known.found
+            return Dataset(folder, name, manifest, examine(folder, manifest, self.max_bytes))
         except UsageError as problem:
-            found = problem
-        return _Known(manifest_state, before, read_at, manifest, found)
+            return problem
 
 
 def shown(name: str) -> str:
@@ -219,12 +280,20 @@ def read_manifest(folder: Path, name: str) -> Manifest:
         raise UsageError(f"cannot read {folder / MANIFEST}: {error.strerror}") from None
 
 
+def _has(folder: Path, dataset: Dataset) -> bool:
+    return sha256_of(folder, dataset.manifest) == dataset.content.sha256
+
+
 def _is_current(known: _Known | None, manifest_state: State) -> TypeGuard[_Known]:
-    """Whether the manifest is the known one, and both files had been left alone for a while when they were read."""
-    if known is None or known.manifest_state != manifest_state:
-        return False
-    changed = max(known.manifest_state[4], known.data_state[4])
-    return known.read_at - changed > SETTLED_NANOSECONDS
+    """Whether the manifest is the known one."""
+    return known is not None and known.manifest_state == manifest_state and known.is_settled()
+
+
+def _is_same(known: _Known | None, manifest_state: State, manifest: Manifest, before: State) -> bool:
+    """Whether both files look as they did."""
+    return known is not None and (known.manifest_state, known.manifest, known.data_state) == (
+        manifest_state, manifest, before,
+    )  # fmt: skip
 
 
 def _require_unique(dataset: Dataset, datasets: dict[str, Dataset]) -> None:

@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from heapq import merge
 from pathlib import Path
@@ -76,13 +76,16 @@ class Selection:
         return found.is_checked and found.conversation is not None and found.conversation.id == self.id
 
 
-def explain(config: Config, origins: Origins, selection: Selection) -> Iterator[Explanation]:
+def explain(
+    config: Config, origins: Origins, selection: Selection, renderer: Callable[[], Renderer] | None = None
+) -> Iterator[Explanation]:
     """The chosen rows, in order; reading ends at the row that was asked for.
 
     Args:
         config: its sources are raw data, or one prepared folder.
         origins: what of the config was typed on the command line: over a prepared folder's own recipe.
         selection: the rows.
+        renderer: makes, once a row was read, what renders it where the config names a template and no model.
 
     Raises:
         UsageError: no such row, or no model for a row that needs one.
@@ -94,7 +97,7 @@ def explain(config: Config, origins: Origins, selection: Selection) -> Iterator[
         rows, recipes = _prepared_rows(folder, selection), stored_recipes(folder, config, origins)
     for found in rows:
         if selection.takes(found):
-            yield _explained(found, recipes[found.source])
+            yield _explained(found, recipes[found.source], renderer)
             if not selection.is_all:
                 return
     if not selection.is_all:
@@ -153,13 +156,13 @@ def _found_left(left: Left) -> Found:
     return Found(left.row, place, left.source, conversation, is_checked, fault)
 
 
-def _explained(found: Found, recipe: Recipe) -> Explanation:
+def _explained(found: Found, recipe: Recipe, renderer: Callable[[], Renderer] | None) -> Explanation:
     conversation = found.conversation
     if conversation is None or not found.is_checked or (found.fault is not None and not _names_model(recipe.model)):
         return _explained_left(found, found.fault, None)
     row = readmit(conversation)
     if recipe.model.name_or_path is None or found.fault is not None:
-        return _explained_text(found, row, recipe)
+        return _explained_text(found, row, recipe, renderer() if renderer else None)
     line = line_of(recipe)
     if not recipe.max_tokens:
         recipe = dataclasses.replace(recipe, max_tokens=max_tokens_of(recipe.fit, line.model))
@@ -187,10 +190,10 @@ def _names_model(model: Model) -> bool:
     return model.name_or_path is not None or model.template is not None
 
 
-def _explained_text(found: Found, row: Checked, recipe: Recipe) -> Explanation:
+def _explained_text(found: Found, row: Checked, recipe: Recipe, renderer: Renderer | None) -> Explanation:
     """A row without tokens: there is no tokenizer, or it leaves all the same."""
     try:
-        rendered = _renderer(recipe).render(row, recipe.template_kwargs, recipe.control_tokens)
+        rendered = (renderer or _renderer(recipe)).render(row, recipe.template_kwargs, recipe.control_tokens)
     except Rejected as fault:
         return _explained_left(found, found.fault or fault, None)
     if found.fault is not None:

@@ -1,0 +1,1 @@
+"""REST over the shelf: a route file a noun (`pip install 'turnmill[serve]'`)."""

@@ -1,0 +1,102 @@
+"""What the routes of datasets share beside the service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, cast
+
+from anyio import CapacityLimiter
+from fastapi import Depends, Query, Request
+
+from turnmill.server.listings import Listings
+from turnmill.server.problems import Problem
+from turnmill.server.service import Service
+from turnmill.server.written import Remembered
+from turnmill.shelf.records import Records
+from turnmill.shelf.upload import Incoming
+
+RETRY_AFTER_S = 5
+MAX_ROW_READERS = 2
+"""So many requests read whole files at once; others wait, so that listings are still answered."""
+
+
+class Registry:
+    """The datasets of one server.
+
+    Attributes:
+        service: the shelf, its database, and how they are served.
+        records: of the datasets.
+        listings: of the shelf.
+        remembered: answers that were made of files.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.records = Records(service.database)
+        self.listings = Listings(service.shelf, self.records)
+        self.remembered = Remembered()
+        self._uploads = 0
+        self._row_readers: CapacityLimiter | None = None
+
+    @property
+    def row_readers(self) -> CapacityLimiter:
+        """Lets a few threads read whole files."""
+        if self._row_readers is None:  # made where a loop runs
+            self._row_readers = CapacityLimiter(MAX_ROW_READERS)
+        return self._row_readers
+
+    @contextmanager
+    def uploading(self) -> Iterator[None]:
+        """One of the uploads that are taken at once.
+
+        Raises:
+            Problem: 503: there are as many already.
+        """
+        if self._uploads >= self.service.options.max_uploads:
+            detail = f"{self._uploads} uploads are under way; this one was not begun"
+            raise Problem(503, "too-many-uploads", detail, headers={"Retry-After": str(RETRY_AFTER_S)})
+        self._uploads += 1
+        try:
+            yield
+        finally:
+            self._uploads -= 1
+
+    def incoming(self) -> Incoming:
+        """Takes a file for the shelf.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        return Incoming(self.service.shelf.directory, self.service.options.max_bytes)
+
+    def require_main(self, name: str | None) -> None:
+        """Refuse a database that has no datasets.
+
+        Raises:
+            Problem: 400 for another database, 404 where there is none of that name.
+        """
+        if not self.require_database(name):
+            raise Problem(400, "request-not-valid", "that database has no datasets; expected no `db`")
+
+    def require_database(self, name: str | None) -> bool:
+        """Whether that database, None or "" being the main one, has datasets.
+
+        Raises:
+            Problem: 404: there is no such database.
+        """
+        if not name:
+            return True
+        if name in self.service.other_databases:
+            return False
+        raise Problem(404, "database-unknown", "no database has that name")
+
+
+async def _of(request: Request) -> Registry:
+    return cast("Registry", request.app.state.registry)
+
+
+TheRegistry = Annotated[Registry, Depends(_of)]
+"""A parameter of a route: the datasets of the server."""
+Db = Annotated[str | None, Query(max_length=128, description="Another database; it has no datasets.")]
+"""A parameter of a route: the name of a database."""

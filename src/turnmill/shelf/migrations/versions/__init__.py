@@ -1,0 +1,1 @@
+"""The changes, each naming the one before it."""

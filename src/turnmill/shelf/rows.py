@@ -1,0 +1,176 @@
+"""The rows of datasets: how many would leave and why, what two datasets share, and one row under a template."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from turnmill.errors import UsageError
+from turnmill.shelf.content import copied, line_row, row_outcomes, source_of
+from turnmill.shelf.manifest import Manifest
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from turnmill.conversation import Json
+
+MAX_ROWS = 200_000
+MAX_SECONDS = 20.0
+"""How many rows are looked at for one answer, and for how long."""
+MAX_TOLD_ROWS = 20
+ID_BYTES = 16
+
+
+@dataclass(slots=True)
+class CheckedRows:
+    """What the rows of a dataset would come to."""
+
+    rows: int = 0
+    accepted: int = 0
+    codes: Counter[str] = field(default_factory=Counter)
+    faults: list[dict[str, Json]] = field(default_factory=list)
+    """The first rows that would leave: `line`, `code`, `error`."""
+    complete: bool = True
+
+    def as_json(self) -> dict[str, Json]:
+        """The answer."""
+        return {
+            "rows": self.rows,
+            "accepted": self.accepted,
+            "codes": dict(sorted(self.codes.items())),
+            "faults": [*self.faults],
+            "complete": self.complete,
+        }
+
+
+def check_rows(
+    folder: Path, manifest: Manifest, *, max_rows: int = MAX_ROWS, max_seconds: float = MAX_SECONDS
+) -> CheckedRows:
+    """Check rows as `turnmill check` does, up to so many and for so long.
+
+    Args:
+        folder: the dataset's real directory.
+        manifest: of the dataset.
+        max_rows: that are looked at.
+        max_seconds: after which no further row is.
+
+    Raises:
+        UsageError: the file cannot be read, or the dialect of its rows cannot be told.
+    """
+    found = CheckedRows()
+    until = time.monotonic() + max_seconds
+    for outcome in row_outcomes(folder, manifest):
+        if found.rows >= max_rows or time.monotonic() > until:
+            found.complete = False
+            break
+        found.rows += 1
+        if outcome.fault is None:
+            found.accepted += 1
+            continue
+        found.codes[outcome.fault.code] += 1
+        if len(found.faults) < MAX_TOLD_ROWS:
+            said = {"line": outcome.record.source_line, "code": outcome.fault.code, "error": outcome.fault.message}
+            found.faults.append(said)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Ids:
+    """Rows by the ids of their conversations, and where each stands."""
+
+    ids: NDArray[np.void]
+    lines: NDArray[np.int64]
+    rejected: int
+
+
+class TookTooLong(UsageError):
+    """Rows were looked at for as long as one answer may take, and were not all of them."""
+
+
+def shared_rows(
+    here: tuple[Path, Manifest], there: tuple[Path, Manifest], *, max_seconds: float = 3 * MAX_SECONDS
+) -> dict[str, Any]:
+    """What two datasets have in common, by the ids of their conversations; a row's id takes 24 bytes meanwhile.
+
+    Args:
+        here: directory and manifest of a dataset.
+        there: of the one that it is held against.
+        max_seconds: of both together.
+
+    Raises:
+        UsageError: as `check_rows`.
+        TookTooLong: there are too many rows.
+    """
+    import numpy as np
+
+    until = time.monotonic() + max_seconds
+    both = [_ids(folder, manifest, until) for folder, manifest in (here, there)]
+    lacking = [~np.isin(one.ids, other.ids) for one, other in (both, both[::-1])]
+    return {
+        "rows": [len(one.ids) for one in both],
+        "rejected": [one.rejected for one in both],
+        "shared": len(np.intersect1d(both[0].ids, both[1].ids)),
+        "only": [len(np.unique(one.ids[which])) for one, which in zip(both, lacking, strict=True)],
+        "lines": [one.lines[which][:MAX_TOLD_ROWS].tolist() for one, which in zip(both, lacking, strict=True)],
+    }
+
+
+def _ids(folder: Path, manifest: Manifest, until: float) -> _Ids:
+    from array import array
+
+    import numpy as np
+
+    ids, lines, rejected = bytearray(), array("q"), 0
+    for outcome in row_outcomes(folder, manifest):
+        if time.monotonic() > until:
+            raise TookTooLong(f"the rows of {manifest.name} are too many to be compared here")
+        if outcome.checked is None:
+            rejected += 1
+            continue
+        ids += bytes.fromhex(outcome.checked.id)
+        lines.append(outcome.record.source_line)
+    return _Ids(np.frombuffer(ids, f"S{ID_BYTES}"), np.frombuffer(lines, np.int64), rejected)
+
+
+def explain_row(
+    folder: Path,
+    manifest: Manifest,
+    line: int,
+    model: Mapping[str, Any],
+    template_text: str | None = None,
+) -> dict[str, Json]:
+    """One row as `turnmill explain --json` says it.
+
+    Args:
+        folder: the dataset's real directory.
+        manifest: of the dataset.
+        line: on which it stands, from 1; of a file that is not JSON lines, the row.
+        model: fields of the config's section `model`.
+        template_text: a stranger's template, rendered in a limited process in place of the model's.
+
+    Raises:
+        UsageError: no such row, or the model or the template cannot be used.
+    """
+    row = line_row(folder, manifest, line)
+    with copied(folder, manifest) as path:
+        try:
+            return _explained(source_of(path, manifest), row, dict(model), template_text)
+        except UsageError as error:
+            error.message = error.message.replace(str(path), manifest.file)
+            raise
+
+
+def _explained(source: dict[str, Json], row: int, model: dict[str, Any], template_text: str | None) -> dict[str, Json]:
+    from turnmill.config import reloaded
+    from turnmill.shelf.foreign_template import explain_foreign
+    from turnmill.verbs.explain import Selection, explain
+
+    if template_text is not None:
+        return explain_foreign(source, row, template_text, model.get("special_tokens") or {})
+    config = reloaded({"sources": [source], "model": model})
+    return next(explain(config, {}, Selection(str(row)))).as_json()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import pyarrow as pa
 import pytest
 
 from turnmill.errors import UsageError
@@ -39,6 +40,16 @@ def test_local_workers_are_other_processes_with_one_thread() -> None:
     assert os.getpid() not in set(local(eval, ["__import__('os').getpid()"] * 4, 2))
     assert list(local(eval, ["__import__('os').environ['TOKENIZERS_PARALLELISM']"] * 2, 2)) == ["false"] * 2
     assert list(local(eval, ["__import__('pyarrow').cpu_count()"] * 2, 2)) == [1] * 2
+
+
+@pytest.mark.parametrize("chosen", [None, "system"])
+def test_arrow_in_a_worker_keeps_little_unless_told_how(monkeypatch: pytest.MonkeyPatch, chosen: str | None) -> None:
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
+    if chosen is not None:
+        monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", chosen)
+    lean = "jemalloc" if "jemalloc" in pa.supported_memory_backends() else pa.default_memory_pool().backend_name
+    asked = "__import__('pyarrow').default_memory_pool().backend_name"
+    assert list(executors.get("local")(eval, [asked] * 2, 2)) == [chosen or lean] * 2
 
 
 def test_a_worker_that_dies_is_an_error_that_says_so() -> None:

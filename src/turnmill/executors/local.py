@@ -18,6 +18,7 @@ from turnmill.errors import UsageError
 from turnmill.executors import executor
 from turnmill.executors.inline import inline
 
+ARROW_ALLOCATOR, LEAN_ALLOCATOR = "ARROW_DEFAULT_MEMORY_POOL", "jemalloc"
 _starting = threading.Lock()
 
 
@@ -26,7 +27,7 @@ class Workers:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _prepare_worker)
+        self._pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _prepare_worker, (_allocator(),))
         self._children: set[BaseProcess] = set()
 
     def submit(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> list[Future[Any]]:
@@ -121,12 +122,25 @@ def _worker_died(workers: int) -> UsageError:
     )
 
 
-def _prepare_worker() -> None:
-    """One thread for tokenizers and Arrow; silent at Ctrl-C; no worker outlives the process that started it."""
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+def _allocator() -> str | None:
+    """That of Arrow's which keeps least of what is freed; None where it is not built in."""
     import pyarrow as pa
 
-    pa.set_cpu_count(1)  # what its threads freed each keeps for itself
+    return LEAN_ALLOCATOR if LEAN_ALLOCATOR in pa.supported_memory_backends() else None
+
+
+def _prepare_worker(allocator: str | None) -> None:
+    """One thread for tokenizers and Arrow; silent at Ctrl-C; no worker outlives the process that started it.
+
+    Args:
+        allocator: of Arrow, where the environment names none.
+    """
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    if allocator is not None:
+        os.environ.setdefault(ARROW_ALLOCATOR, allocator)  # Arrow looks there once, when it is imported
+    import pyarrow as pa
+
+    pa.set_cpu_count(1)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

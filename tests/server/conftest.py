@@ -29,7 +29,7 @@ def serve(shelf: Path, database: Database) -> Iterator[Callable[..., TestClient]
     clients: list[TestClient] = []
 
     def start(**options: Any) -> TestClient:
-        app = create_app(shelf, database, Serve(**options))
+        app = create_app(shelf, database, Serve(**{"jobs": shelf.parent / "jobs", **options}))
         client = TestClient(app, base_url=HERE, raise_server_exceptions=False)
         clients.append(client.__enter__())
         return client

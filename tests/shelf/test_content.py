@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from turnmill.errors import UsageError
+from turnmill.shelf import content as under_test
 from turnmill.shelf.content import Fault, examine, first_lines, travelling_lines
 from turnmill.shelf.manifest import Manifest
 
@@ -142,3 +143,14 @@ def test_a_parquet_file_with_a_damaged_name_is_a_problem(tmp_path):
     manifest = Manifest("chats", "rows.parquet", format="parquet", dialect="auto")
     with pytest.raises(UsageError, match=r"cannot read 'rows\.parquet' as Parquet"):
         examine(tmp_path, manifest)
+
+
+@pytest.mark.parametrize(("name", "row"), [("rows.jsonl", ROW), ("rows.json", json.dumps(CHAT).encode())])
+@pytest.mark.parametrize(
+    ("limit", "value", "said"), [("MAX_LINE_BYTES", 30, " bytes"), ("MAX_RECORDS", 2, "more than 5,000,000 rows")]
+)
+def test_rows_are_limited_in_length_and_number(write, monkeypatch, name, row, limit, value, said):
+    monkeypatch.setattr(under_test, limit, value)
+    content = b"[" + b",".join([row] * 3) + b"]" if name.endswith(".json") else b"\n".join([row] * 3)
+    found = faults(write(name, content).parent, JSON if name.endswith(".json") else RULE)
+    assert any(said in fault.error for fault in found), found

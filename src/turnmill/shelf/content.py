@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from turnmill.verbs.check import Outcome
 
 MAX_BYTES = 64 * 1024 * 1024
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""Of a row."""
+MAX_RECORDS = 5_000_000
+"""Of a data file."""
 CHUNK_BYTES = 1 << 18
+TOO_MANY = f"it has more than {MAX_RECORDS:,} rows; expected no more"
 UTF8_MARK = b"\xef\xbb\xbf"
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 """First bytes of gzip and zstd, which would unpack into more than the limit lets through."""
@@ -171,6 +176,9 @@ def _by_line_rule(chunks: _Counted, name: str, told: Callable[[Fault], None], *,
     records, is_usable = 0, True
     for piece in _lines(chunks):
         records += 1
+        if records > MAX_RECORDS:
+            told(Fault(name, 0, TOO_MANY))
+            return records, False
         error = _fault_of(piece)
         if error is None:
             continue
@@ -182,12 +190,14 @@ def _by_line_rule(chunks: _Counted, name: str, told: Callable[[Fault], None], *,
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[Piece]:
-    """The lines that hold more than white space; the size of the file bounds a line."""
-    return (piece for piece in split_lines(chunks, limit=MAX_BYTES**2) if piece.raw.strip())
+    """The lines that hold more than white space; of one that is too long only the beginning."""
+    return (piece for piece in split_lines(chunks, limit=MAX_LINE_BYTES) if piece.raw.strip())
 
 
 def _fault_of(piece: Piece) -> str | None:
     """What the line rule says against a line; None where it keeps it."""
+    if piece.fault is not None:
+        return f"the line has more than {MAX_LINE_BYTES:,} bytes"
     if piece.line == 1 and piece.raw.startswith(UTF8_MARK):
         return "the file begins with a byte-order mark; expected the first row"
     try:
@@ -231,8 +241,14 @@ def _by_dialect(chunks: _Counted, manifest: Manifest, limit: int, told: Callable
 
 
 def _counted(outcome: Outcome, manifest: Manifest, counts: Counter[str], told: Callable[[Fault], None]) -> bool:
-    """Whether the row could be read, which is more than being sound; `counts` and `told` take what it was."""
+    """Whether the row could be read, which is more than being sound; `counts` and `told` take what it was.
+
+    Raises:
+        UsageError: it is one too many.
+    """
     counts["rows/read"] += 1
+    if counts["rows/read"] > MAX_RECORDS:
+        raise UsageError(TOO_MANY)
     if outcome.fault is None:
         counts["rows/checked"] += 1
         return True
@@ -265,7 +281,7 @@ def _outcomes(path: Path, manifest: Manifest) -> Iterator[Outcome]:
     with path.open("rb") as file:
         if file.read(4).startswith(COMPRESSED):
             raise UsageError(f"{path} is compressed; expected {manifest.format} as it is")
-    config = reloaded({"sources": [source_of(path, manifest)]})
+    config = reloaded({"sources": [source_of(path, manifest)], "read": {"max_record_bytes": MAX_LINE_BYTES}})
     for opened in open_sources(config, is_hashed=False):
         for task in tasks_of(opened, config):
             yield from outcomes(task, Counter())

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import click
 
 from turnmill.cli.output import next_step, notice, write, write_json, write_table
-from turnmill.cli.shelf_options import DATABASE, open_database
+from turnmill.cli.shelf_options import DATABASE, open_database, require_packages
 from turnmill.errors import UsageError, quote, shell_word
 
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -28,6 +28,7 @@ def command() -> None:
 @DATABASE
 def new(name: str, scope: str, expires: str | None, database: str) -> None:
     """Makes a token and prints it: it is never shown again, and only its hash is kept."""
+    require_packages()
     from turnmill.shelf.access import make_token
 
     lasts = None if expires is None else _span(expires)
@@ -41,6 +42,7 @@ def new(name: str, scope: str, expires: str | None, database: str) -> None:
 @JSON
 def list_command(database: str, as_json: bool) -> None:
     """Every token that was made, by name; none is shown."""
+    require_packages()
     from turnmill.shelf.access import all_tokens
 
     columns = ("name", "scope", "created_at", "expires_at", "revoked_at", "last_used_at")
@@ -57,6 +59,7 @@ def list_command(database: str, as_json: bool) -> None:
 @DATABASE
 def revoke(name: str, database: str) -> None:
     """Lets a token open nothing from now on; a server that runs notices within a second."""
+    require_packages()
     from turnmill.shelf.access import revoke_token
 
     revoke_token(open_database(database), name)

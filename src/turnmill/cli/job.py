@@ -10,7 +10,16 @@ import click
 
 from turnmill.cli.output import next_step, notice, write, write_json, write_table
 from turnmill.cli.remote import SERVER, TOKEN_FILE, Remote
-from turnmill.cli.shelf_options import DATABASE, JOBS, MODELS, SHELF, named_directories, open_database, places
+from turnmill.cli.shelf_options import (
+    DATABASE,
+    JOBS,
+    MODELS,
+    SHELF,
+    named_directories,
+    open_database,
+    places,
+    require_packages,
+)
 from turnmill.errors import HealthError, UsageError, quote, shell_word
 
 if TYPE_CHECKING:
@@ -140,6 +149,7 @@ def _follow(queue: LocalQueue | RemoteQueue, job_id: str) -> None:
 
 
 def _queue(where: dict[str, Any]) -> LocalQueue | RemoteQueue:
+    require_packages()
     from turnmill.cli.queues import LocalQueue, RemoteQueue
 
     if where["server"] is not None:

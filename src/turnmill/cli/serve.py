@@ -19,6 +19,7 @@ from turnmill.cli.shelf_options import (
     named_directories,
     open_database,
     places,
+    require_packages,
 )
 from turnmill.cli.worker import LEASE, SIDECAR, SIDECAR_SECRET
 from turnmill.errors import UsageError, shell_word
@@ -63,6 +64,7 @@ def command(
 
     Beside the database, unless named: `datasets_training/`, the datasets, and `jobs/`, the folders of jobs.
     """
+    require_packages()
     from turnmill.http_service import address_of
     from turnmill.server.app import create_app
     from turnmill.server.running import listening, run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 DEFAULT_DATABASE = "turnmill.db"
 SHELF_NAME, JOBS_NAME = "datasets_training", "jobs"
+PACKAGES = ("alembic", "fastapi", "prometheus_client", "python_multipart", "sqlalchemy", "urllib3", "uvicorn")
+"""Of the extra `serve`."""
 TOKEN_VARIABLE = "TURNMILL_TOKEN"
 DATABASE_VARIABLE = "TURNMILL_DATABASE"
 
@@ -51,6 +54,18 @@ def places(database: str, shelf: Path | None, jobs: Path | None) -> Places:
     """The places that are named, and the usual ones for those that are not."""
     beside = Path() if "://" in database else Path(database).parent
     return Places(database, shelf or beside / SHELF_NAME, jobs or beside / JOBS_NAME)
+
+
+def require_packages() -> None:
+    """Refuse to begin where what a service is made of is not installed.
+
+    Raises:
+        UsageError: a package is missing.
+    """
+    missing = next((name for name in PACKAGES if find_spec(name) is None), None)
+    if missing is not None:
+        what = f"a service needs {missing}, which is not installed"
+        raise UsageError(what, next_step="pip install 'turnmill[serve]'")
 
 
 def open_database(address: str) -> Database:

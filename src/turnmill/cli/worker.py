@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from turnmill.cli.output import notice
-from turnmill.cli.shelf_options import DATABASE, JOBS, MODELS, named_directories, open_database, places, secret
+from turnmill.cli.shelf_options import (
+    DATABASE,
+    JOBS,
+    MODELS,
+    named_directories,
+    open_database,
+    places,
+    require_packages,
+    secret,
+)
 
 if TYPE_CHECKING:
     from turnmill.shelf.carry import Carrier
@@ -60,6 +69,7 @@ def command(
 
     A worker that is stopped puts its job back; one that is killed loses it to the next worker within a minute.
     """
+    require_packages()
     from turnmill.shelf.job_work import Workplace
     from turnmill.shelf.jobs import Jobs
     from turnmill.shelf.worker import Worker

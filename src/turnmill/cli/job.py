@@ -15,7 +15,7 @@ from turnmill.cli.shelf_options import (
     JOBS,
     MODELS,
     SHELF,
-    named_directories,
+    named_models,
     open_database,
     places,
     require_packages,
@@ -155,7 +155,7 @@ def _queue(where: dict[str, Any]) -> LocalQueue | RemoteQueue:
     if where["server"] is not None:
         return RemoteQueue(Remote(where["server"], where["token_file"]))
     named = places(where["database"], where.get("shelf"), where["jobs"])
-    return LocalQueue(open_database(where["database"]), named, named_directories(where.get("models", ())))
+    return LocalQueue(open_database(where["database"]), named, named_models(where.get("models", ())))
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -16,7 +16,7 @@ from turnmill.cli.shelf_options import (
     SHELF,
     Places,
     named_databases,
-    named_directories,
+    named_models,
     open_database,
     places,
     require_packages,
@@ -91,7 +91,7 @@ def _options(where: Places, models: tuple[str, ...], host: str, how: dict[str, A
     return Serve(
         api_prefix=prefix,
         read_only=how["read_only"],
-        models=named_directories(models),
+        models=named_models(models),
         jobs=where.jobs.resolve(),
         allowed_hosts=(*local, *(name.lower() for name in how["hosts"])),
         max_bytes=how["max_megabytes"] * MEGABYTE,

@@ -79,22 +79,26 @@ def open_database(address: str) -> Database:
     return Database(address)
 
 
-def named_directories(named: Sequence[str], flag: str = "--models") -> dict[str, Path]:
-    """Name → directory.
+def named_models(named: Sequence[str]) -> dict[str, Path]:
+    """Name → real directory of a model.
 
     Raises:
-        UsageError: not NAME=DIR, a name twice, or no directory.
+        UsageError: not NAME=DIR, a name that no job can say or that stands twice, or no directory of a model.
     """
+    from turnmill.shelf.manifest import checked_name
+
     found: dict[str, Path] = {}
     for each in named:
-        name, is_named, folder = each.partition("=")
-        if not (is_named and name and folder):
-            raise UsageError(f"{flag} {quote(each)}: expected NAME=DIR", next_step=f"{flag} mine=path/to/model")
-        if name in found:
-            raise UsageError(f"{flag} names {quote(name)} twice")
-        if not Path(folder).is_dir():
-            raise UsageError(f"{flag} {name}: {folder} is no directory", next_step=f"ls -ld {shell_word(folder)}")
-        found[name] = Path(folder).resolve()
+        name, _, directory = each.partition("=")
+        if not directory:
+            raise UsageError(f"--models {shell_word(each)}: expected NAME=DIR", next_step="--models NAME=DIR")
+        if checked_name(name) in found:
+            raise UsageError(f"--models: two are named {name}", next_step="--models NAME=DIR")
+        path = Path(os.path.realpath(Path(directory).expanduser()))
+        if not (path / "config.json").is_file():
+            what = f"--models {name}: {path} is no model: it has no config.json"
+            raise UsageError(what, next_step=f"ls {shell_word(path)}")
+        found[name] = path
     return found
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
 from turnmill.cli.output import notice
-from turnmill.errors import UsageError, shell_word
+from turnmill.cli.shelf_options import named_models, require_packages
+from turnmill.errors import UsageError
 
 DEFAULT_PORT = 8766
 
@@ -46,43 +46,17 @@ def command(
     """
     if data is None:
         raise UsageError("no data directory given", next_step="--data sidecar")
-    named = _models(models)
-    try:
-        from turnmill.http_service import bound
-        from turnmill.sidecar.app import create_app
-        from turnmill.sidecar.guard import read_secret, require_secret
-        from turnmill.sidecar.service import Settings
-        from turnmill.sidecar.serving import serve
-    except ModuleNotFoundError as problem:
-        if problem.name and problem.name.startswith("turnmill"):
-            raise
-        raise UsageError(f"sidecar needs {problem.name}", next_step="pip install 'turnmill[serve]'") from None
+    if not models:
+        raise UsageError("no model given: expected one that jobs can name", next_step="--models NAME=DIR")
+    named = named_models(models)
+    require_packages()
+    from turnmill.http_service import bound
+    from turnmill.sidecar.app import create_app
+    from turnmill.sidecar.guard import read_secret, require_secret
+    from turnmill.sidecar.service import Settings
+    from turnmill.sidecar.serving import serve
+
     secret = read_secret(secret_file)
     require_secret(host, secret)
     with bound(host, port) as place:
         serve(create_app(Settings(data, named, concurrent, max_bytes), secret, host), place, notice)
-
-
-def _models(given: tuple[str, ...]) -> dict[str, Path]:
-    """Name → real directory.
-
-    Raises:
-        UsageError: none, not NAME=DIR, a name twice, or no directory of a model.
-    """
-    from turnmill.shelf.manifest import checked_name
-
-    if not given:
-        raise UsageError("no model given: expected one that jobs can name", next_step="--models NAME=DIR")
-    found: dict[str, Path] = {}
-    for one in given:
-        name, equals, directory = one.partition("=")
-        if not equals or not directory:
-            raise UsageError(f"--models {shell_word(one)}: expected NAME=DIR", next_step="--models NAME=DIR")
-        if checked_name(name) in found:
-            raise UsageError(f"--models: two are named {name}", next_step="--models NAME=DIR")
-        path = Path(os.path.realpath(Path(directory).expanduser()))
-        if not (path / "config.json").is_file():
-            what = f"--models {name}: {path} is no model: it has no config.json"
-            raise UsageError(what, next_step=f"ls {shell_word(path)}")
-        found[name] = path
-    return found

@@ -17,7 +17,7 @@ from turnmill.cli.shelf_options import (
     DATABASE,
     JOBS,
     MODELS,
-    named_directories,
+    named_models,
     open_database,
     places,
     require_packages,
@@ -78,7 +78,7 @@ def command(
     logging.getLogger("alembic").setLevel(logging.WARNING)
     where = places(database, None, jobs)
     opened = open_database(database)
-    place = Workplace(opened, where.jobs.resolve(), named_directories(models), _carrier(**sidecar))
+    place = Workplace(opened, where.jobs.resolve(), named_models(models), _carrier(**sidecar))
     worker = Worker(Jobs(opened, timedelta(seconds=lease_s)), place.work_of)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())

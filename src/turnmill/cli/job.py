@@ -29,7 +29,6 @@ LOOK_S = 1.0
 """How often a log that is followed is looked at."""
 _WITH_EXPONENT = re.compile(r"[0-9]+(\.[0-9]*)?[eE][+-]?[0-9]+")
 """1e-4, which YAML takes for a text."""
-ENDED = ("done", "failed", "cancelled")
 JSON = click.option("--json", "as_json", is_flag=True, help="Answer in JSON.")
 ID = click.argument("job_id", metavar="ID")
 

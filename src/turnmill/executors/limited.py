@@ -9,7 +9,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import environ
 
 import msgspec
@@ -172,17 +172,22 @@ def warm_up(limits: Limits) -> None:
         _answer(Asked(source, {}, ("<|end|>",), None, "2025-01-01", "warm-up", limits))
 
 
+def written(answer: Callable[[], msgspec.Struct]) -> int:
+    """Write an answer to standard output, for `answer_of`; gives the exit code that says how that went."""
+    try:
+        encoded = msgspec.json.encode(answer())
+    except MemoryError:
+        return OUT_OF_MEMORY
+    sys.stdout.buffer.write(encoded)
+    return 0
+
+
 def main() -> int:
     """Probes what standard input asks for."""
     asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
     warm_up(asked.limits)
     hold(asked.limits)
-    try:
-        answered = msgspec.json.encode(_answer(asked))
-    except MemoryError:
-        return OUT_OF_MEMORY
-    sys.stdout.buffer.write(answered)
-    return 0
+    return written(lambda: _answer(asked))
 
 
 if __name__ == "__main__":

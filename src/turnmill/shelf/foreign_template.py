@@ -9,7 +9,7 @@ import msgspec
 
 from turnmill.conversation import Json
 from turnmill.errors import UnsafeTemplate, UsageError
-from turnmill.executors.limited import OUT_OF_MEMORY, Limits, answer_of, hold, warm_up
+from turnmill.executors.limited import Limits, answer_of, hold, warm_up, written
 from turnmill.models import LoadedModel
 from turnmill.options import Render
 from turnmill.rendering.renderer import Renderer
@@ -96,12 +96,7 @@ def _answer(asked: Asked) -> Answered:
 def main() -> int:
     """Explains what standard input asks for."""
     asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
-    try:
-        answered = msgspec.json.encode(_answer(asked))
-    except MemoryError:
-        return OUT_OF_MEMORY
-    sys.stdout.buffer.write(answered)
-    return 0
+    return written(lambda: _answer(asked))
 
 
 if __name__ == "__main__":

@@ -61,15 +61,15 @@ def start_job(
 
 
 def _taken(name: str, listed: Callable[[], Listing], folder: Path, job_id: str) -> Dataset:
-    for _ in range(TIMES - 1):
+    """The dataset, once it lies in the job's folder as it was listed."""
+    for times_left in reversed(range(TIMES)):
         dataset = listed().dataset(name)
         try:
             take_along(folder, job_id, dataset)
+            break
         except StaleError:
-            continue
-        return dataset
-    dataset = listed().dataset(name)
-    take_along(folder, job_id, dataset)
+            if not times_left:
+                raise
     return dataset
 
 

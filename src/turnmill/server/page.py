@@ -1,4 +1,4 @@
-"""The page: the bundle that `ui/` is built into, served as it lies in the wheel, under a policy that runs nothing else."""
+"""The page: the bundle that `ui/` is built into, served as it lies in the wheel, under a strict policy."""
 
 from __future__ import annotations
 

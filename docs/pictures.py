@@ -1,6 +1,6 @@
-"""A hook of MkDocs: pictures of the page's screens: where `examples/page/run.sh` has taken them.
+"""A hook of MkDocs: pictures of the page's screens, where `examples/page/run.sh` has taken them.
 
-Pictures are not committed. `<!-- picture: NAME -->` in a page becomes the screen of that name, light or dark as the reader
+They are not committed. `<!-- picture: NAME -->` in a page becomes the screen of that name, light or dark as the reader
 has it.
 """
 

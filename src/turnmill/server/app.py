@@ -8,7 +8,18 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from turnmill.server import dataset_items, dataset_rows, datasets, health, jobs, uploads
+from turnmill.server import (
+    dataset_file,
+    dataset_items,
+    dataset_profile,
+    dataset_rows,
+    datasets,
+    health,
+    jobs,
+    row_pages,
+    uploads,
+    vocabulary,
+)
 from turnmill.server.guard import Guard
 from turnmill.server.metrics import Measured, Metrics
 from turnmill.server.openapi import describe, operation_id
@@ -17,6 +28,11 @@ from turnmill.server.registry import Registry
 from turnmill.server.service import Serve, Service
 from turnmill.shelf.database import Database
 from turnmill.shelf.scan import Shelf
+
+PARTS = (
+    datasets, uploads, dataset_items, dataset_file, dataset_profile, dataset_rows, row_pages, vocabulary, jobs,
+)  # fmt: skip
+"""Modules with routes, a noun each."""
 
 
 def create_app(
@@ -47,7 +63,17 @@ def create_app(
     app.state.registry = Registry(service)
     handle_problems(app)
     app.include_router(health.router)
-    for part in (datasets, uploads, dataset_items, dataset_rows, jobs):
+    for part in (
+        datasets,
+        uploads,
+        dataset_items,
+        dataset_file,
+        dataset_profile,
+        dataset_rows,
+        row_pages,
+        vocabulary,
+        jobs,
+    ):
         app.include_router(part.router, prefix=f"{chosen.api_prefix}/training")
     describe(app)
     app.add_middleware(Guard, service=service)

@@ -35,6 +35,7 @@ ROUTES = {
     ("GET", f"{ITEM}/rows"): "read",
     ("GET", f"{ITEM}/rows/{{line}}"): "read",
     ("POST", f"{ITEM}/replay"): "read",
+    ("POST", "/v1/training/mix"): "read",
     ("GET", "/v1/training/codes"): "read",
     ("GET", "/v1/training/plugins/{family}"): "read",
     ("POST", f"{ITEM}/explain"): "read",
@@ -56,6 +57,7 @@ SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", ITEM): {"content": b'{"instruction": "a", "output": "b"}\n'},
     ("POST", f"{ITEM}/explain"): {"json": {"line": 1, "template": "chatml"}},
     ("POST", f"{ITEM}/replay"): {"json": {}},
+    ("POST", "/v1/training/mix"): {"json": {"datasets": [{"name": "facts"}]}},
 }
 
 

@@ -17,6 +17,7 @@ from turnmill.server import (
     datasets,
     health,
     jobs,
+    mixing,
     page,
     row_pages,
     uploads,
@@ -32,7 +33,7 @@ from turnmill.shelf.database import Database
 from turnmill.shelf.scan import Shelf
 
 PARTS = (
-    datasets, uploads, dataset_items, dataset_file, dataset_profile, dataset_rows, row_pages, vocabulary, jobs,
+    datasets, uploads, dataset_items, dataset_file, dataset_profile, dataset_rows, row_pages, mixing, vocabulary, jobs,
 )  # fmt: skip
 """Modules with routes, a noun each."""
 

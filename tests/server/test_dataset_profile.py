@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from turnmill.codes import CODES
-from turnmill.server.row_answers import Codes, Plugins, Profile, Replay
+from turnmill.server.row_answers import Codes, DatasetProfile, DatasetReplay, Plugins
 
 FACTS = "/v1/training/datasets/by-name/facts"
 OPENAI = 'file = "facts.jsonl"\ndialect = "openai"'
@@ -41,7 +41,7 @@ def test_a_check_says_what_the_command_line_says(client: TestClient, put, shelf:
 def test_a_profile_says_what_a_check_says_and_more(client: TestClient, put) -> None:
     put(rows=chat("a", "b") * 20 + chat("a"), manifest=OPENAI)
     answer = client.get(f"{FACTS}/profile")
-    Profile.model_validate_json(answer.content)
+    DatasetProfile.model_validate_json(answer.content)
     found, check = answer.json(), client.get(f"{FACTS}/check").json()
     assert {key: found[key] for key in check} == check
     assert (found["sources"], found["roles"]) == ({"facts": 21}, {"assistant": 20, "user": 21})
@@ -71,7 +71,7 @@ def test_a_replay_says_which_rows_would_pass(client: TestClient, put, shelf: Pat
     folder = put(rows=chat("a", "b") * 20 + chat("a", "b", "c"), manifest=OPENAI)
     before = folder.joinpath("facts.jsonl").read_bytes()
     answer = client.post(f"{FACTS}/replay", json={"repairs": ["drop-trailing-user"]})
-    Replay.model_validate_json(answer.content)
+    DatasetReplay.model_validate_json(answer.content)
     found = answer.json()
     assert (found["rows"], found["rejected"], found["passes"]) == (21, 1, 1)
     assert found["moves"] == [{"code": "last-turn-not-assistant", "becomes": "passes", "rows": 1, "lines": [21]}]

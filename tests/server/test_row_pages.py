@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from turnmill.server.row_answers import Row, RowPage
+from turnmill.server.row_answers import DatasetRow, RowPage
 
 FACTS = "/v1/training/datasets/by-name/facts"
 OPENAI = 'file = "facts.jsonl"\ndialect = "openai"'
@@ -93,7 +93,7 @@ def test_a_page_that_did_not_change_is_not_sent_again(page, client: TestClient) 
 def test_a_row_is_shown_as_it_lies_and_as_it_is_read(client: TestClient, put) -> None:
     put(rows=chat("a", "<think>why</think>b", id="x7", big=10**30) + chat("a", "b"), manifest=OPENAI)
     found = client.get(f"{FACTS}/rows/1").json()
-    Row.model_validate(found)
+    DatasetRow.model_validate(found)
     assert json.loads(found["raw"]) == found["record"]
     assert found["record"]["big"] == 10**30
     said = [(one["role"], one["channel"], one["text"]) for one in found["conversation"]["messages"]]

@@ -18,7 +18,7 @@ from turnmill.server.dataset_items import ITEM, UNKNOWN, Name
 from turnmill.server.listings import reading_of
 from turnmill.server.problems import Problem
 from turnmill.server.registry import Registry, TheRegistry
-from turnmill.server.row_answers import Profile, Replay, ReplayRequest
+from turnmill.server.row_answers import DatasetProfile, DatasetReplay, ReplayRequest
 from turnmill.server.written import NOT_MODIFIED, Written, answered
 from turnmill.shelf.profile import profile_of
 from turnmill.shelf.reading import DataChanged, NoSuchRow
@@ -38,7 +38,7 @@ async def check(request: Request, registry: TheRegistry, name: Name) -> Response
     return answered(request, Written.of({key: found[key] for key in RowCheck.model_fields}))
 
 
-@router.get(f"{ITEM}/profile", response_model=Profile, responses={**NOT_MODIFIED, **UNKNOWN, **CHANGED})
+@router.get(f"{ITEM}/profile", response_model=DatasetProfile, responses={**NOT_MODIFIED, **UNKNOWN, **CHANGED})
 async def profile(request: Request, registry: TheRegistry, name: Name) -> Response:
     """What a check says, and how rows are spread over sources, roles, turns and characters; with the same bounds."""
     return answered(request, await _profiled(registry, (await registry.listings.current()).dataset(name)))
@@ -46,7 +46,7 @@ async def profile(request: Request, registry: TheRegistry, name: Name) -> Respon
 
 @router.post(
     f"{ITEM}/replay",
-    response_model=Replay,
+    response_model=DatasetReplay,
     responses={400: {"description": "repair-unknown, dialect-unknown, row-unknown"}, **UNKNOWN, **CHANGED},
 )
 async def replay(registry: TheRegistry, name: Name, asked: ReplayRequest) -> Response:

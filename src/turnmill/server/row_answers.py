@@ -61,7 +61,7 @@ class ReadConversation(Answer):
     verbatim: dict[str, str] = Field(description="By recorded index: content that a think block was taken out of.")
 
 
-class Row(Answer):
+class DatasetRow(Answer):
     """One row: as it lies in the file, and as it is read."""
 
     name: str
@@ -84,14 +84,14 @@ class Row(Answer):
     conversation: ReadConversation | None = Field(description="null where `record` is, or cannot be converted.")
 
 
-class Histogram(Answer):
+class RowHistogram(Answer):
     """How many values lie in each part of a scale."""
 
     edges: list[int] = Field(description="Where each part begins; the last one has no end.")
     counts: list[int] = Field(description="Rows from each edge up to the next.")
 
 
-class Kinds(Answer):
+class RowKinds(Answer):
     """Rows that have some."""
 
     reasoning: int
@@ -99,15 +99,15 @@ class Kinds(Answer):
     tools: int
 
 
-class Profile(RowCheck):
+class DatasetProfile(RowCheck):
     """What the rows of a dataset would come to, and what they are like; of those that could be converted."""
 
     sources: dict[str, int] = Field(description="What rows say they come from → rows; the 100 most frequent.")
     other_sources: int = Field(description="Sources beyond these.")
     roles: dict[str, int] = Field(description="Role → rows that have a turn of it.")
-    kinds: Kinds
-    turns: Histogram
-    characters: Histogram
+    kinds: RowKinds
+    turns: RowHistogram
+    characters: RowHistogram
 
 
 class ReplayRequest(BaseModel):
@@ -129,7 +129,7 @@ class ReplayMove(Answer):
     lines: list[int] = Field(description="The first of them, at most 20.")
 
 
-class Replay(Answer):
+class DatasetReplay(Answer):
     """What would become of the rejected rows; nothing was written."""
 
     name: str

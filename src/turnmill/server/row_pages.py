@@ -15,7 +15,7 @@ from turnmill.server.dataset_items import ITEM, UNKNOWN, Name
 from turnmill.server.dataset_profile import CHANGED, require_known, told_of_rows
 from turnmill.server.problems import Problem
 from turnmill.server.registry import TheRegistry
-from turnmill.server.row_answers import MAX_REPAIRS, Row, RowPage
+from turnmill.server.row_answers import MAX_REPAIRS, DatasetRow, RowPage
 from turnmill.server.written import NOT_MODIFIED, Written, answered
 from turnmill.shelf.reading import NoSuchRow, Place
 from turnmill.shelf.row_pages import Wanted, page_of
@@ -87,7 +87,7 @@ async def rows(
 
 @router.get(
     f"{ITEM}/rows/{{line}}",
-    response_model=Row,
+    response_model=DatasetRow,
     responses={
         **NOT_MODIFIED, **UNKNOWN, **CHANGED,
         400: {"description": "repair-unknown, dialect-unknown"},

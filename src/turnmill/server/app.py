@@ -8,7 +8,18 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from turnmill.server import dataset_items, dataset_rows, datasets, health, jobs, uploads
+from turnmill.server import (
+    about,
+    access_tokens,
+    dataset_items,
+    dataset_rows,
+    datasets,
+    health,
+    job_quarantine,
+    job_results,
+    jobs,
+    uploads,
+)
 from turnmill.server.guard import Guard
 from turnmill.server.metrics import Measured, Metrics
 from turnmill.server.openapi import describe, operation_id
@@ -17,6 +28,9 @@ from turnmill.server.registry import Registry
 from turnmill.server.service import Serve, Service
 from turnmill.shelf.database import Database
 from turnmill.shelf.scan import Shelf
+
+PARTS = (about, access_tokens, datasets, uploads, dataset_items, dataset_rows, jobs, job_results, job_quarantine)
+"""A router each, in the order in which paths are looked for."""
 
 
 def create_app(
@@ -47,7 +61,7 @@ def create_app(
     app.state.registry = Registry(service)
     handle_problems(app)
     app.include_router(health.router)
-    for part in (datasets, uploads, dataset_items, dataset_rows, jobs):
+    for part in PARTS:
         app.include_router(part.router, prefix=f"{chosen.api_prefix}/training")
     describe(app)
     app.add_middleware(Guard, service=service)

@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow test-tokenizers test-ray test-postgres test-kills test-hard corpus oracles oracles-page fuzz check docs bench bench-scale bench-server parity e2e fix clean
+.PHONY: help demo test test-slow test-tokenizers test-ray test-postgres ui test-ui test-kills test-hard corpus oracles oracles-page fuzz check docs bench bench-scale bench-server parity e2e fix clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-15s %s\n", $$1, $$2}'
@@ -45,6 +45,23 @@ test-ray: $(READY)  ## run the tests that start Ray clusters on this machine
 
 test-postgres: $(READY)  ## run the tests of the service on PostgreSQL, which they start
 	$(BIN)/python -m pytest -n 2 -q -m postgres
+
+NPM := npm --prefix ui --no-audit --no-fund
+UI_READY := ui/node_modules/.installed
+
+$(UI_READY): ui/package-lock.json
+	@command -v npm >/dev/null || { echo "needs Node 20 or newer, with npm" >&2; exit 1; }
+	$(NPM) ci
+	@touch $@
+
+ui: $(UI_READY)  ## build the page that `turnmill serve` shows (needs Node 20 or newer)
+	$(NPM) run build
+
+test-ui: $(READY) ui  ## check the page: lint, types, components, and a tour in Chromium against a real server
+	$(NPM) run check
+	$(NPM) test
+	$(BIN)/python -m pytest -q -m ui
+	CHROMIUM=$$(ui/e2e/chromium.sh) $(NPM) run e2e
 
 ORACLES := $(VENV)/.oracles
 

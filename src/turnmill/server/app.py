@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
+from turnmill.errors import UsageError
 from turnmill.server import (
     about,
     access_tokens,
@@ -18,6 +19,7 @@ from turnmill.server import (
     job_quarantine,
     job_results,
     jobs,
+    page,
     uploads,
 )
 from turnmill.server.guard import Guard
@@ -47,8 +49,13 @@ def create_app(
         database: of the records, jobs and access tokens.
         options: how it is served.
         other_databases: name → a database that has no datasets (`?db=NAME`).
+
+    Raises:
+        UsageError: the interface would lie where the page does, which is open to everybody.
     """
     chosen = options or Serve()
+    if page.is_of_page(f"{chosen.api_prefix}/training"):
+        raise UsageError(f"the prefix of the interface is {chosen.api_prefix}, where the page is; expected another one")
     service = Service(Shelf(shelf, chosen.max_bytes), database, chosen, Metrics(), other_databases or {})
     app = FastAPI(
         title="turnmill",
@@ -63,6 +70,7 @@ def create_app(
     app.include_router(health.router)
     for part in PARTS:
         app.include_router(part.router, prefix=f"{chosen.api_prefix}/training")
+    app.include_router(page.router)
     describe(app)
     app.add_middleware(Guard, service=service)
     app.add_middleware(Measured, metrics=service.metrics)

@@ -11,6 +11,7 @@ from anyio.to_thread import run_sync
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from turnmill.server.page import is_of_page
 from turnmill.server.problems import Problem
 from turnmill.server.service import Service
 from turnmill.shelf.access import Grant, digest, grant_of, needs_tokens
@@ -55,7 +56,7 @@ class Guard:
         try:
             headers = Headers(scope=scope)
             self._check_host(headers)
-            changes = scope["path"] not in OPEN and not only_reads(scope["method"], scope["path"])
+            changes = not is_open(scope) and not only_reads(scope["method"], scope["path"])
             if scope["method"] not in READING:
                 _check_origin(headers)
             sha256 = _sha256_of(headers)
@@ -78,7 +79,7 @@ class Guard:
             raise Problem(421, "host-not-allowed", "the Host header names another server than this one")
 
     async def _grant(self, scope: Scope, sha256: str) -> Grant:
-        if scope["path"] in OPEN:
+        if is_open(scope):
             return Grant("", "read", None, None)
         try:
             grant = await self._remembered(sha256)
@@ -133,6 +134,12 @@ def require_admin(grant: Grant) -> None:
     """
     if not grant.allows("admin"):
         raise Problem(403, "scope-too-small", f"the token's scope is {grant.scope}; expected admin")
+
+
+def is_open(scope: Scope) -> bool:
+    """Whether anybody may ask for it: whether the server lives, and the page, which holds no data."""
+    path = scope["path"].removeprefix(scope.get("root_path", ""))
+    return path in OPEN or (is_of_page(path) and scope["method"] in READING)
 
 
 def only_reads(method: str, path: str) -> bool:

@@ -1,0 +1,5 @@
+import { Page } from "@/kit/Page";
+
+export default function Jobs() {
+  return <Page title="Jobs">{null}</Page>;
+}

@@ -1,0 +1,5 @@
+import { Page } from "@/kit/Page";
+
+export default function NewJob() {
+  return <Page title="NewJob">{null}</Page>;
+}

@@ -60,6 +60,7 @@ ui: $(UI_READY)  ## build the page that `turnmill serve` shows (needs Node 20 or
 test-ui: $(READY) ui  ## check the page: lint, types, components, and a tour in Chromium against a real server
 	$(NPM) run check
 	$(NPM) test
+	$(BIN)/python -m pytest -q -m ui
 	CHROMIUM=$$(ui/e2e/chromium.sh) $(NPM) run e2e
 
 ORACLES := $(VENV)/.oracles

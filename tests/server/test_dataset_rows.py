@@ -34,33 +34,6 @@ def chat(question: str, answer: str | None = "b") -> bytes:
     return json.dumps({"messages": messages}).encode() + b"\n"
 
 
-def test_a_check_counts_rows_and_codes(client: TestClient, put) -> None:
-    manifest = 'file = "facts.jsonl"\ndialect = "openai"'
-    put(rows=chat("a") + b"\n" + chat("a", None) + chat("c"), manifest=manifest)
-    found = client.get(f"{FACTS}/check").json()
-    told = {key: found[key] for key in ("name", "rows", "accepted", "codes", "complete")}
-    assert told == {
-        "name": "facts", "rows": 3, "accepted": 2, "codes": {"no-assistant-turn": 1}, "complete": True
-    }  # fmt: skip
-    assert [(fault["line"], fault["code"]) for fault in found["faults"]] == [(3, "no-assistant-turn")]
-
-
-def test_a_check_says_what_the_command_line_says(client: TestClient, put, shelf: Path, turnmill) -> None:
-    put(rows=row("a") + row("c", "") + row("d"))
-    found = client.get(f"{FACTS}/check").json()
-    lines = turnmill("check", shelf / "facts/facts.jsonl", "--json").rows
-    left = [line for line in lines if line.get("code")]
-    assert (found["rows"], found["accepted"]) == (len(lines), len(lines) - len(left))
-    assert [fault["code"] for fault in found["faults"]] == [line["code"] for line in left]
-
-
-@pytest.mark.parametrize("bounds", [{"max_rows": 2}, {"max_seconds": -1.0}])
-def test_a_check_of_too_many_rows_ends_early(put, bounds: dict[str, Any]) -> None:
-    found = rows.check_rows(put(rows=row("a") * 5), Manifest("facts", "facts.jsonl"), **bounds)
-    assert found.rows <= 2
-    assert not found.complete
-
-
 def test_a_diff_tells_shared_rows_whatever_files_look_like(client: TestClient, put) -> None:
     put(rows=row("a") + row("b") + row("b") + row("c"))
     put("chats", rows=chat("c") + chat("d") + chat("x", None), manifest='file = "chats.jsonl"\ndialect = "openai"')

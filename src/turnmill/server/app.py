@@ -9,7 +9,24 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from turnmill.errors import UsageError
-from turnmill.server import dataset_items, dataset_rows, datasets, health, jobs, page, uploads
+from turnmill.server import (
+    about,
+    access_tokens,
+    dataset_file,
+    dataset_items,
+    dataset_profile,
+    dataset_rows,
+    datasets,
+    health,
+    job_quarantine,
+    job_results,
+    jobs,
+    mixing,
+    page,
+    row_pages,
+    uploads,
+    vocabulary,
+)
 from turnmill.server.guard import Guard
 from turnmill.server.metrics import Measured, Metrics
 from turnmill.server.openapi import describe, operation_id
@@ -18,6 +35,12 @@ from turnmill.server.registry import Registry
 from turnmill.server.service import Serve, Service
 from turnmill.shelf.database import Database
 from turnmill.shelf.scan import Shelf
+
+PARTS = (
+    about, access_tokens, vocabulary, datasets, uploads, dataset_items, dataset_file, dataset_profile, dataset_rows,
+    row_pages, mixing, jobs, job_results, job_quarantine,
+)  # fmt: skip
+"""Modules with routes, a noun each, in the order in which paths are looked for."""
 
 
 def create_app(
@@ -53,7 +76,7 @@ def create_app(
     app.state.registry = Registry(service)
     handle_problems(app)
     app.include_router(health.router)
-    for part in (datasets, uploads, dataset_items, dataset_rows, jobs):
+    for part in PARTS:
         app.include_router(part.router, prefix=f"{chosen.api_prefix}/training")
     app.include_router(page.router)
     describe(app)

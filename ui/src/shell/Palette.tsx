@@ -32,7 +32,12 @@ export function Palette({ isOpen, onClose }: { isOpen: boolean; onClose: () => v
       unmountOnHide
     >
       <Ariakit.ComboboxProvider open includesBaseElement={false} value={typed} setValue={setTyped}>
-        <Ariakit.Combobox autoSelect="always" placeholder="A screen or a dataset" aria-label="Go to" autoFocus />
+        <Ariakit.Combobox
+          autoSelect="always"
+          placeholder="A screen or a dataset"
+          aria-label="Go to"
+          autoFocus
+        />
         <Ariakit.ComboboxList alwaysVisible className="palette-list">
           {found.map(({ title, path }) => (
             <Ariakit.ComboboxItem key={path} value={title} setValueOnClick={false} onClick={() => go(path)}>

@@ -62,6 +62,16 @@ def test_a_job_is_cancelled(turnmill: Run, where: list[str]) -> None:
     assert turnmill("job", "cancel", job, *where).out == f"{job}: cancelled\n"
 
 
+def test_a_job_is_started_again(turnmill: Run, where: list[str]) -> None:
+    job = start(turnmill, where).out.strip()
+    again = turnmill("job", "retry", job, *where).out.strip()
+    assert again != job
+    first, second = (turnmill("job", "show", each, "--json", *where).json for each in (job, again))
+    assert [first[name] for name in ("kind", "dataset", "options")] == [
+        second[name] for name in ("kind", "dataset", "options")
+    ]
+
+
 def test_a_log_is_followed_to_its_end(turnmill: Run, where: list[str], place: Path) -> None:
     job = start(turnmill, where).out.strip()
     JobFolder(place / "jobs" / job).log.write_text("step 1\nstep 2\n")

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from turnmill.errors import UsageError
 from turnmill.executors.limited import Limits
-from turnmill.server.answers import Explained
+from turnmill.server.explained import Explained
 from turnmill.shelf import rows
 from turnmill.shelf.foreign_template import explain_foreign
 from turnmill.shelf.manifest import Manifest
@@ -127,7 +127,7 @@ def test_a_strangers_template_that_is_refused_is_a_problem(explained) -> None:
 
 def test_a_strangers_template_that_takes_too_much_is_ended(source: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="was ended"):
-        explain_foreign(source, 0, TEMPLATE, {}, Limits(wall_s=0.01))
+        explain_foreign(source, 0, TEMPLATE, {}, limits=Limits(wall_s=0.01))
 
 
 @pytest.mark.parametrize(("bound", "value"), [("NOFILE", 3), ("FSIZE", 0), ("CORE", 0)])

@@ -127,6 +127,38 @@ def test_pages_of_jobs(client: TestClient) -> None:
     assert rest["next"] is None
 
 
+def test_jobs_are_chosen(client: TestClient) -> None:
+    first, second = started(client), started(client, dataset="poems")
+    client.post(f"{JOBS}/{first['id']}/cancel")
+    for query, found in (
+        ({"status": "cancelled"}, [first["id"]]),
+        ({"dataset": "poems", "kind": "prepare"}, [second["id"]]),
+        ({"kind": "train"}, []),
+    ):
+        assert [job["id"] for job in client.get(JOBS, params=query).json()["jobs"]] == found
+    assert client.get(JOBS, params={"kind": "brew"}).status_code == 400
+
+
+def test_a_job_is_started_again_on_the_dataset_as_it_is_now(client: TestClient, shelf: Path, tmp_path: Path) -> None:
+    job = started(client, kind="export", to="trl", max_tokens=64)
+    (shelf / "facts" / "facts.jsonl").write_text(ROW * 9)
+    sent = [client.post(f"{JOBS}/{job['id']}/retry", headers={"Idempotency-Key": "k"}) for _ in range(2)]
+    again = sent[0].json()
+    assert (sent[0].status_code, sent[1].json()) == (201, again)
+    assert [again[name] for name in ("kind", "dataset", "options", "status")] == [
+        job[name] for name in ("kind", "dataset", "options", "status")
+    ]
+    assert again["sha256"] != job["sha256"]
+    assert JobFolder(tmp_path / "jobs" / again["id"]).dataset.read_text() == ROW * 9
+
+
+def test_a_job_whose_dataset_is_gone_is_not_started_again(client: TestClient, shelf: Path) -> None:
+    job = started(client)
+    shutil.rmtree(shelf / "facts")
+    refused = client.post(f"{JOBS}/{job['id']}/retry")
+    assert (refused.status_code, "facts" in refused.json()["detail"]) == (400, True)
+
+
 def test_a_job_is_cancelled(client: TestClient) -> None:
     job = started(client)["id"]
     assert client.post(f"{JOBS}/{job}/cancel").json()["status"] == "cancelled"
@@ -160,7 +192,9 @@ def test_a_log_comes_in_pieces(client: TestClient, tmp_path: Path) -> None:
     assert rest == {"text": "two\n", "next_offset": 8, "is_whole": True}
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("POST", "/cancel"), ("GET", "/log"), ("GET", "/events")])
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", ""), ("POST", "/cancel"), ("GET", "/log"), ("GET", "/events"), ("POST", "/retry")]
+)
 @pytest.mark.parametrize(("job", "status"), [(ABSENT, 404), ("not-an-id", 400), ("..%2f..", 404)])
 def test_no_such_job(client: TestClient, method: str, path: str, job: str, status: int) -> None:
     assert client.request(method, f"{JOBS}/{job}{path}").status_code == status

@@ -20,6 +20,7 @@ from turnmill.shelf.job_work import Workplace
 from turnmill.shelf.records import Records
 from turnmill.shelf.tables import Job
 from turnmill.shelf.work import Ended
+from turnmill.sidecar.runs import work_of
 
 ROWS = b'{"instruction": "a", "input": "", "output": "b"}\n'
 SHA = hashlib.sha256(ROWS).hexdigest()
@@ -73,6 +74,16 @@ def begin(job: Job, folder: JobFolder, database: Database) -> Callable[[str], Ca
     return start
 
 
+LOGS = f"""
+import pathlib
+place = pathlib.Path({work_of(Path()).name!r})
+place.mkdir()
+(place / "metrics.jsonl").write_text('{{"step": 1, "loss": 2.5}}\\n')
+pathlib.Path("worked").write_text("yes")
+"""
+"""A training that logs a step."""
+
+
 def followed(work: Carried) -> Ended:
     """How it ended."""
     found: Ended = until(work.step)
@@ -104,6 +115,12 @@ def test_what_the_training_failed_of_the_job_failed_of(begin: Any, data: Path, f
         ended = followed(begin(url))
     assert (ended.status, "the loss is nan" in (ended.error or "")) == ("failed", True)
     assert "turnmill: the loss is nan\n" in folder.log.read_text()
+
+
+def test_what_a_training_logs_is_kept_here(begin: Any, data: Path, folder: JobFolder) -> None:
+    with served(data, SECRET, stages=of(LOGS)) as url:
+        assert followed(begin(url)).status == "done"
+    assert folder.metrics.read_text() == '{"step": 1, "loss": 2.5}\n'
 
 
 def test_a_second_worker_follows_the_same_run(begin: Any, data: Path, folder: JobFolder, job: Job) -> None:

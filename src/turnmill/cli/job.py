@@ -135,6 +135,19 @@ def cancel(job_id: str, **where: Any) -> None:
     next_step(_command("show", job_id, where))
 
 
+@command.command()
+@ID
+@SHELF
+@MODELS
+@_placed
+@JSON
+def retry(job_id: str, as_json: bool, **where: Any) -> None:
+    """Starts a job with the options of this one, on the dataset as it is now; this one stays as it is."""
+    job = _queue(where).retry(job_id)
+    write_json(job) if as_json else write(job["id"])
+    next_step(_command("logs", job["id"], where, "--follow"))
+
+
 def _follow(queue: LocalQueue | RemoteQueue, job_id: str) -> None:
     offset = 0
     while True:

@@ -14,8 +14,8 @@ from turnmill.errors import UsageError
 from turnmill.server.jobs import JobListed, JobSaid, piece_of
 from turnmill.shelf.database import Database
 from turnmill.shelf.job_folder import JobFolder
-from turnmill.shelf.job_options import REQUEST
-from turnmill.shelf.job_start import start_job
+from turnmill.shelf.job_options import REQUEST, Asked
+from turnmill.shelf.job_start import asked_like, start_job
 from turnmill.shelf.jobs import ENDED, Jobs
 from turnmill.shelf.scan import Shelf
 
@@ -50,8 +50,19 @@ class LocalQueue:
             first = error.errors()[0]
             named = ".".join(map(str, first["loc"][1:])) or "kind"
             raise UsageError(f"{named}: {first['msg']}", next_step="turnmill job start --help") from None
+        return self._started(request)
+
+    def retry(self, job_id: str) -> Answer:
+        """Put a job like another one into the queue, with the dataset as it is now.
+
+        Raises:
+            UsageError: there is none of that id, or it cannot be one any more.
+        """
+        return self._started(asked_like(self._jobs.get(job_id)))
+
+    def _started(self, asked: Asked) -> Answer:
         listed = Shelf(self._where.shelf).listing
-        job = start_job(request, listed, self._database, self._where.jobs.resolve(), self._models)
+        job = start_job(asked, listed, self._database, self._where.jobs.resolve(), self._models)
         return JobSaid.model_validate(job).model_dump(mode="json")
 
     def newest(self, limit: int) -> list[Answer]:
@@ -103,6 +114,11 @@ class RemoteQueue:
     def cancel(self, job_id: str) -> Answer:
         """Ask for its end."""
         found: Answer = self._server.post(f"{_path(job_id)}/cancel")
+        return found
+
+    def retry(self, job_id: str) -> Answer:
+        """Put a job like another one into the queue."""
+        found: Answer = self._server.post(f"{_path(job_id)}/retry")
         return found
 
     def _of(self, job_id: str, path: str = "", **query: Any) -> Answer:

@@ -21,7 +21,7 @@ from turnmill.cli.shelf_options import (
     places,
     require_packages,
 )
-from turnmill.cli.worker import LEASE, SIDECAR, SIDECAR_SECRET
+from turnmill.cli.worker import LEASE, SIDECAR, SIDECAR_SECRET, carrier_of
 from turnmill.errors import UsageError, shell_word
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ def _options(where: Places, models: tuple[str, ...], host: str, how: dict[str, A
         jobs=where.jobs.resolve(),
         allowed_hosts=(*local, *(name.lower() for name in how["hosts"])),
         max_bytes=how["max_megabytes"] * MEGABYTE,
+        sidecar=carrier_of(how["sidecar"], how["sidecar_secret_file"]),
     )
 
 

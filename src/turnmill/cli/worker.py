@@ -78,7 +78,7 @@ def command(
     logging.getLogger("alembic").setLevel(logging.WARNING)
     where = places(database, None, jobs)
     opened = open_database(database)
-    place = Workplace(opened, where.jobs.resolve(), named_models(models), _carrier(**sidecar))
+    place = Workplace(opened, where.jobs.resolve(), named_models(models), carrier_of(**sidecar))
     worker = Worker(Jobs(opened, timedelta(seconds=lease_s)), place.work_of)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stop())
@@ -88,8 +88,12 @@ def command(
     worker.run(until_empty=until_empty)
 
 
-def _carrier(sidecar: str | None, sidecar_secret_file: Path | None) -> Carrier | None:
-    """Who speaks to the sidecar, where there is one."""
+def carrier_of(sidecar: str | None, sidecar_secret_file: Path | None) -> Carrier | None:
+    """Who speaks to the sidecar, where there is one.
+
+    Raises:
+        UsageError: the address is none of HTTP, or the secret cannot be read.
+    """
     from turnmill.shelf.carry import Carrier
 
     return None if sidecar is None else Carrier(sidecar, secret(sidecar_secret_file, SIDECAR_VARIABLE))

@@ -10,12 +10,16 @@ from fastapi import FastAPI
 
 from turnmill.errors import UsageError
 from turnmill.server import (
+    about,
+    access_tokens,
     dataset_file,
     dataset_items,
     dataset_profile,
     dataset_rows,
     datasets,
     health,
+    job_quarantine,
+    job_results,
     jobs,
     mixing,
     page,
@@ -33,9 +37,10 @@ from turnmill.shelf.database import Database
 from turnmill.shelf.scan import Shelf
 
 PARTS = (
-    datasets, uploads, dataset_items, dataset_file, dataset_profile, dataset_rows, row_pages, mixing, vocabulary, jobs,
+    about, access_tokens, vocabulary, datasets, uploads, dataset_items, dataset_file, dataset_profile, dataset_rows,
+    row_pages, mixing, jobs, job_results, job_quarantine,
 )  # fmt: skip
-"""Modules with routes, a noun each."""
+"""Modules with routes, a noun each, in the order in which paths are looked for."""
 
 
 def create_app(

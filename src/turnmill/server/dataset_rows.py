@@ -10,9 +10,10 @@ from fastapi.responses import Response
 
 from turnmill.errors import UnsafeTemplate, UsageError, quote
 from turnmill.models import own_templates
-from turnmill.server.answers import Explained, ExplainRequest, SharedRows
+from turnmill.server.answers import SharedRows
 from turnmill.server.dataset_items import ITEM, UNKNOWN, Name
 from turnmill.server.dataset_profile import remembered
+from turnmill.server.explained import Explained, ExplainRequest
 from turnmill.server.listings import reading_of
 from turnmill.server.problems import Problem
 from turnmill.server.registry import Registry, TheRegistry
@@ -51,11 +52,15 @@ async def diff(
 )
 async def explain(registry: TheRegistry, name: Name, asked: ExplainRequest) -> Response:
     """What a model learns of one row: under a model of the server, a template of turnmill's own, or any text of one."""
-    model = _model_of(registry, asked)
     dataset = (await registry.listings.current()).dataset(name)
 
+    sections = {
+        "model": _model_of(registry, asked),
+        **asked.model_dump(include={"render", "loss", "fit"}),
+    }
+
     def made() -> Written:
-        return Written.of(explain_row(dataset.folder, dataset.manifest, asked.line, model, asked.template_text))
+        return Written.of(explain_row(dataset.folder, dataset.manifest, asked.line, sections, asked.template_text))
 
     try:
         written = await run_sync(made, limiter=registry.row_readers)

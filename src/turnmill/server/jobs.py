@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Depends, Header, Query
@@ -22,8 +22,8 @@ from turnmill.server.problems import Problem, problems
 from turnmill.server.service import Service, TheService
 from turnmill.shelf.database import DatabaseUnavailable
 from turnmill.shelf.job_folder import JobFolder
-from turnmill.shelf.job_options import JobId, Request
-from turnmill.shelf.job_start import start_job
+from turnmill.shelf.job_options import JobId, Name, Request
+from turnmill.shelf.job_start import asked_like, start_job
 from turnmill.shelf.jobs import ENDED, Jobs, KeyUsedBefore
 from turnmill.shelf.scan import Listing
 from turnmill.shelf.tables import Job, JobEvent
@@ -35,6 +35,9 @@ MAX_STREAMS = 100
 """Of events, at once."""
 MAX_LOG_BYTES = 1 << 20
 """Of one answer."""
+Key = Annotated[str | None, Header(pattern="^[ -~]{1,128}$")]
+Kind = Literal["prepare", "train", "evaluate", "audit", "export"]
+Status = Literal["queued", "running", "done", "failed", "cancelled"]
 TheId = Annotated[JobId, InPath(description="Of the job.")]
 
 
@@ -88,19 +91,21 @@ class LogSaid(BaseModel):
 def start(
     service: TheService,
     asked: Request,
-    idempotency_key: Annotated[str | None, Header(pattern="^[ -~]{1,128}$")] = None,
+    idempotency_key: Key = None,
 ) -> JobSaid:
     """Start a job on a dataset of the shelf, which is taken along as it is now.
 
     The body names the dataset and options; content cannot be sent. With an `Idempotency-Key`, a request that is
     sent again gives the job of the first one.
     """
+    return _started(service, asked, idempotency_key)
+
+
+def _started(service: Service, asked: Any, key: str | None) -> JobSaid:
     options = service.options
     try:
         with _kept():
-            job = start_job(
-                asked, lambda: _listing(service), service.database, options.jobs, options.models, idempotency_key
-            )
+            job = start_job(asked, lambda: _listing(service), service.database, options.jobs, options.models, key)
     except KeyUsedBefore as error:
         raise Problem(409, "key-used-before", str(error)) from None
     return _said(service, job)
@@ -134,11 +139,15 @@ def listed(
     service: TheService,
     before: Annotated[JobId | None, Query(description="`next` of the page before.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    kind: Annotated[Kind | None, Query(description="Only jobs of this kind.")] = None,
+    status: Annotated[Status | None, Query(description="Only jobs that stand so.")] = None,
+    dataset: Annotated[Name | None, Query(description="Only jobs on this dataset.")] = None,
 ) -> JobsSaid:
     """Jobs, the newest first."""
     jobs = Jobs(service.database)
+    wanted = {"kind": kind, "status": status, "dataset": dataset}
     try:
-        found = jobs.newest(before, limit + 1)
+        found = jobs.newest(before, limit + 1, {name: value for name, value in wanted.items() if value is not None})
     except UnknownName as error:
         raise _unknown(error) from None
     page = [_listed(service, job) for job in found[:limit]]
@@ -148,7 +157,7 @@ def listed(
 @router.get("/{job_id}", responses=problems(400, 404))
 def show(service: TheService, job_id: TheId) -> JobSaid:
     """One job."""
-    return _said(service, _found(service, job_id))
+    return _said(service, found_job(service, job_id))
 
 
 @router.post("/{job_id}/cancel", responses=problems(400, 404))
@@ -160,17 +169,23 @@ def cancel(service: TheService, job_id: TheId) -> JobSaid:
         raise _unknown(error) from None
 
 
+@router.post("/{job_id}/retry", status_code=201, responses=problems(400, 404, 409, 507))
+def retry(service: TheService, job_id: TheId, idempotency_key: Key = None) -> JobSaid:
+    """Start a job with the options of this one, on the dataset as it is now; this one stays as it is."""
+    return _started(service, asked_like(found_job(service, job_id)), idempotency_key)
+
+
 @router.get("/{job_id}/log", responses=problems(400, 404))
 def log(service: TheService, job_id: TheId, offset: Annotated[int, Query(ge=0, le=1 << 50)] = 0) -> LogSaid:
     """What the job's commands said, from a byte on; a megabyte at most."""
-    ended = _found(service, job_id).status in ENDED
+    ended = found_job(service, job_id).status in ENDED
     piece = piece_of(JobFolder(service.options.jobs / job_id).log, offset, ended=ended)
     return piece.model_copy(update={"text": service.without_places(piece.text)})
 
 
 def _the_job(service: TheService, job_id: TheId) -> Job:
     """The job, looked for before the stream of its events begins."""
-    return _found(service, job_id)
+    return found_job(service, job_id)
 
 
 async def _one_of_many(service: TheService) -> AsyncIterator[None]:
@@ -209,7 +224,7 @@ async def events(
         with suppress(DatabaseUnavailable):  # it may be back at the next look
             if not await request.state.is_open():
                 return
-            job = await run_sync(_found, service, job_id)
+            job = await run_sync(found_job, service, job_id)
             for event in await run_sync(Jobs(service.database).events, job_id, seen):
                 seen = event.number
                 yield _sent(service, event)
@@ -235,7 +250,12 @@ def _listed(service: Service, job: Job) -> JobListed:
     return said.model_copy(update={"error": service.without_places(said.error)})
 
 
-def _found(service: Service, job_id: str) -> Job:
+def found_job(service: Service, job_id: str) -> Job:
+    """A job as it is now.
+
+    Raises:
+        Problem: 404.
+    """
     try:
         return Jobs(service.database).get(job_id)
     except UnknownName as error:

@@ -62,7 +62,7 @@ def _described(app: FastAPI) -> dict[str, Any]:
         _say_problems(path, operation)
         if path not in OPEN:
             operation["security"] = [{"bearer": []}, {}]
-            operation["x-scope"] = "read" if only_reads(method.upper(), path) else "write"
+            operation.setdefault("x-scope", "read" if only_reads(method.upper(), path) else "write")
     return said
 
 

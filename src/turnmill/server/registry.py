@@ -25,6 +25,7 @@ MAX_ROW_READERS = 2
 """So many requests read whole files at once; others wait, so that listings are still answered."""
 MAX_PAGE_READERS = 4
 """As much for those that read a page of rows, which need not wait for whole files."""
+MAX_SIDECAR_ASKERS = 2
 
 
 class Registry:
@@ -45,6 +46,7 @@ class Registry:
         self._uploads = 0
         self._row_readers: CapacityLimiter | None = None
         self._page_readers: CapacityLimiter | None = None
+        self._sidecar_askers: CapacityLimiter | None = None
 
     async def readable(self, name: str) -> Dataset:
         """The dataset of that name, or the directory that is a problem, where its rows can be looked at.
@@ -72,6 +74,13 @@ class Registry:
         if self._page_readers is None:
             self._page_readers = CapacityLimiter(MAX_PAGE_READERS)
         return self._page_readers
+
+    @property
+    def sidecar_askers(self) -> CapacityLimiter:
+        """Lets a few threads wait for a sidecar, which may take longer than whoever asked."""
+        if self._sidecar_askers is None:
+            self._sidecar_askers = CapacityLimiter(MAX_SIDECAR_ASKERS)
+        return self._sidecar_askers
 
     @contextmanager
     def uploading(self) -> Iterator[None]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, cast
 from fastapi import Depends, Request
 
 from turnmill.server.metrics import Metrics
+from turnmill.shelf.carry import Carrier
 from turnmill.shelf.content import MAX_BYTES
 from turnmill.shelf.database import Database
 from turnmill.shelf.scan import Shelf
@@ -38,6 +39,8 @@ class Serve:
     """Of any other request."""
     max_uploads: int = 8
     """That are taken at once."""
+    sidecar: Carrier | None = None
+    """Speaks to the service that `train` jobs are carried to; here it is only asked whether it takes jobs."""
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from turnmill.errors import StaleError, TurnmillError, quote
 from turnmill.shelf.background import Background
 from turnmill.shelf.carry import Carrier, SidecarDown, SidecarRefused
 from turnmill.shelf.job_folder import JobFolder
+from turnmill.shelf.metrics_mirror import MetricsMirror
 from turnmill.shelf.tables import Job
 from turnmill.shelf.work import Ended
 
@@ -46,6 +47,7 @@ class Carried:
     def __init__(self, job: Job, folder: JobFolder, carrier: Carrier, taken: Callable[[], None]) -> None:
         self._job_id, self._folder, self._carrier, self._taken = job.id, folder, carrier, taken
         self._progress: dict[str, Any] = {"state": "carrying"}
+        self._metrics = MetricsMirror(folder.metrics, lambda after: carrier.metrics(job.id, after))
         options = sidecar_options(job, folder)
         self._call: Background[Mapping[str, Any]] = Background(
             lambda: carrier.start(job.id, job.filename, folder.dataset, options, deadline_s=TAKEN_S)
@@ -79,8 +81,12 @@ class Carried:
         """The run as it is; asked not too often."""
         time.sleep(max(0.0, self._asked + LOOK_S - time.monotonic()))
         run = self._carrier.status(self._job_id, deadline_s=DEADLINE_S)
-        self._mirror_log()  # behind the status: of a run that has ended, all is there
+        self._mirror()  # behind the status: of a run that has ended, all is there
         return run
+
+    def _mirror(self) -> None:
+        self._mirror_log()
+        self._metrics.follow()
 
     def _mirror_log(self) -> None:
         log = self._folder.log
@@ -99,7 +105,7 @@ class Carried:
         self._progress = {"state": run["state"], **known}
         if run["state"] not in ENDED:
             return None
-        self._mirror_log()
+        self._mirror()
         result = {name: run[name] for name in TOLD} | {"progress": known}
         return Ended(ENDED[run["state"]], run["error"], result)
 

@@ -174,7 +174,7 @@ class Carrier:
                 target.write(chunk)
 
     def is_ready(self) -> bool:
-        """Whether it takes jobs now; asked once.
+        """Whether it takes jobs now; asked once, for some seconds.
 
         Raises:
             SidecarRefused: it is there, and does not know the secret.

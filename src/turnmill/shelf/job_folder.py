@@ -19,6 +19,7 @@ from turnmill.files.disk import sync_names, sync_tree, writing
 from turnmill.shelf.content import CHUNK_BYTES, TRAVELS_AS, travelling_lines
 from turnmill.shelf.inside import opened_inside
 from turnmill.shelf.scan import Dataset
+from turnmill.training.journal import METRICS
 
 LINE_RULE_DIALECT = "alpaca"
 """How instruction, input and output are read."""
@@ -44,6 +45,11 @@ class JobFolder:
     def log(self) -> Path:
         """What its commands say."""
         return self.path / "log"
+
+    @property
+    def metrics(self) -> Path:
+        """What its training logged, a line of JSON each."""
+        return self.path / METRICS
 
     @property
     def prepared(self) -> Path:

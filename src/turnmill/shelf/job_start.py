@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from turnmill.errors import StaleError, UsageError
 from turnmill.shelf.database import Database
 from turnmill.shelf.job_folder import remove_folder, take_along
-from turnmill.shelf.job_options import Asked, Audit, Evaluate, Train
+from turnmill.shelf.job_options import REQUEST, Asked, Audit, Evaluate, Train
 from turnmill.shelf.jobs import Jobs
 from turnmill.shelf.records import Records
 from turnmill.shelf.scan import Dataset, Listing
@@ -58,6 +60,21 @@ def start_job(
     if made.id != job_id:
         remove_folder(folder, job_id)
     return made
+
+
+def asked_like(job: Job) -> Asked:
+    """What a job was asked for with, to be asked for once more.
+
+    Raises:
+        UsageError: this version knows no such job.
+    """
+    try:
+        asked: Asked = REQUEST.validate_python({"kind": job.kind, "dataset": job.dataset, **job.options})
+    except ValidationError as error:
+        first = error.errors()[0]
+        named = ".".join(map(str, first["loc"][1:])) or "kind"
+        raise UsageError(f"the job {job.id} cannot be started again: {named}: {first['msg']}") from None
+    return asked
 
 
 def _taken(name: str, listed: Callable[[], Listing], folder: Path, job_id: str) -> Dataset:

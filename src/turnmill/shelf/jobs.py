@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import and_, func, or_, select
+from sqlalchemy import and_, distinct, func, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -84,23 +84,43 @@ class Jobs:
         with self._database.reading() as session:
             return _found(session, job_id)
 
-    def newest(self, before: str | None = None, limit: int = NEWEST) -> Sequence[Job]:
+    def newest(
+        self, before: str | None = None, limit: int = NEWEST, wanted: Mapping[str, str] | None = None
+    ) -> Sequence[Job]:
         """Jobs, the newest first.
 
         Args:
             before: id of the job whose page ended; None: from the newest on.
             limit: at most so many.
+            wanted: `kind`, `status` or `dataset` → what it must be.
 
         Raises:
             UnknownName: no job has the id `before`.
         """
-        query = select(Job).order_by(Job.created_at.desc(), Job.id.desc()).limit(limit)
+        query = select(Job).filter_by(**(wanted or {})).order_by(Job.created_at.desc(), Job.id.desc()).limit(limit)
         with self._database.reading() as session:
             if before is not None:
                 last = _found(session, before)
                 earlier = and_(Job.created_at == last.created_at, Job.id < last.id)
                 query = query.where(or_(Job.created_at < last.created_at, earlier))
             return session.scalars(query).all()
+
+    def state(self) -> dict[str, Any]:
+        """How many jobs wait and run, how many workers have one, and since when nobody took any."""
+        with self._database.reading() as session:
+            counted = session.execute(select(Job.status, func.count()).group_by(Job.status))
+            counts: dict[str, int] = {row[0]: row[1] for row in counted}
+            leased = and_(Job.status == "running", Job.leased_until >= now())
+            held, workers = session.execute(
+                select(func.count(), func.count(distinct(Job.leased_by))).where(leased)
+            ).one()
+            oldest = session.scalar(select(func.min(Job.created_at)).where(Job.status == "queued"))
+            taken = session.scalar(select(func.max(Job.started_at)))
+        running = counts.get("running", 0)
+        return {
+            "queued": counts.get("queued", 0), "running": running, "lost": max(0, running - held),
+            "workers": workers, "waiting_since": oldest, "last_taken_at": taken,
+        }  # fmt: skip
 
     def events(self, job_id: str, after: int = 0) -> Sequence[JobEvent]:
         """What happened to a job after the event of that number."""

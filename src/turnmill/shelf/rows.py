@@ -85,7 +85,7 @@ def explain_row(
     folder: Path,
     manifest: Manifest,
     line: int,
-    model: Mapping[str, Any],
+    sections: Mapping[str, Any],
     template_text: str | None = None,
 ) -> dict[str, Json]:
     """One row as `turnmill explain --json` says it.
@@ -94,7 +94,7 @@ def explain_row(
         folder: the dataset's real directory.
         manifest: of the dataset.
         line: on which it stands, from 1; of a file that is not JSON lines, the row.
-        model: fields of the config's section `model`.
+        sections: of the config: `model`, and what is to differ from the defaults of `render`, `loss` and `fit`.
         template_text: a stranger's template, rendered in a limited process in place of the model's.
 
     Raises:
@@ -103,18 +103,21 @@ def explain_row(
     row = line_row(folder, manifest, line)
     with copied(folder, manifest) as path:
         try:
-            return _explained(source_of(path, manifest), row, dict(model), template_text)
+            return _explained(source_of(path, manifest), row, dict(sections), template_text)
         except UsageError as error:
             error.message = error.message.replace(str(path), manifest.file)
             raise
 
 
-def _explained(source: dict[str, Json], row: int, model: dict[str, Any], template_text: str | None) -> dict[str, Json]:
+def _explained(
+    source: dict[str, Json], row: int, sections: dict[str, Any], template_text: str | None
+) -> dict[str, Json]:
     from turnmill.config import reloaded
     from turnmill.shelf.foreign_template import explain_foreign
     from turnmill.verbs.explain import Selection, explain
 
     if template_text is not None:
-        return explain_foreign(source, row, template_text, model.get("special_tokens") or {})
-    config = reloaded({"sources": [source], "model": model})
+        model = sections.pop("model")
+        return explain_foreign(source, row, template_text, model.get("special_tokens") or {}, sections)
+    config = reloaded({"sources": [source], **sections})
     return next(explain(config, {}, Selection(str(row)))).as_json()

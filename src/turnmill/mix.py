@@ -182,6 +182,13 @@ def times(mixed: Sequence[Share], seed: int, epoch: int, numbers: NDArray[np.int
     return found
 
 
+def passes_of(share: Share, epoch: int) -> Iterator[tuple[int, range]]:
+    """The passes over a source that an epoch has a part of: the number of each, and which places of it."""
+    of_source = _OfEpoch(0, share.size.examples, (0, 0), epoch * share.drawn, (epoch + 1) * share.drawn)
+    for number in of_source.passes:
+        yield number, of_source.within(number)
+
+
 class _OfEpoch(NamedTuple):
     """The positions of a source's endless sequence of passes that are an epoch's."""
 

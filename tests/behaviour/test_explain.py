@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-KEYS = ["row", "id", "text", "spans", "input_ids", "labels", "turns", "examples"]
-EXAMPLE_KEYS = ["part", "text", "spans", "input_ids", "labels", "weights"]
+KEYS = ["row", "id", "text", "spans", "input_ids", "labels", "turns", "examples", "cut", "max_tokens"]
+EXAMPLE_KEYS = [
+    "part", "text", "spans", "input_ids", "labels", "weights", "offsets", "runs", "control", "bytes", "kept"
+]  # fmt: skip
 SMOLLM2 = ("--model", "smollm2", "--json")
 CHATML = ("--template", "chatml", "--json")
 
@@ -40,7 +42,7 @@ def test_the_keys_are_those_that_programs_rely_on(turnmill, rows) -> None:
     row = turnmill("explain", rows(chat("hi", "yo")), "0", *SMOLLM2).json
     assert list(row) == KEYS
     assert [list(example) for example in row["examples"]] == [EXAMPLE_KEYS]
-    assert [list(turn) for turn in row["turns"]] == [["message", "trained", "why"]] * 2
+    assert [list(turn) for turn in row["turns"]] == [["message", "trained", "why", "role"]] * 2
     assert all(list(span) == ["start", "end", "message", "kind", "trained"] for span in row["spans"])
 
 
@@ -149,7 +151,7 @@ def test_a_message_that_is_nothing_but_reasoning_says_reasoning_off(turnmill, ro
 
 def test_a_row_the_contract_refuses_names_its_messages(turnmill, rows) -> None:
     row = turnmill("explain", rows(chat("hi", " ")), "0", *SMOLLM2).json
-    assert list(row) == [*KEYS, "code", "message"]
+    assert list(row) == [*KEYS, "code", "message", "at"]
     assert (row["code"], row["id"], row["text"], row["examples"]) == ("blank-text", None, None, [])
     assert whys(row) == ["rejected:blank-text"] * 2
 

@@ -283,3 +283,56 @@ def test_rows_of_sessions_are_streamed_too(prepare, examples):
     found = flat(turnmill.open_rows(examples / "traces", 2, model="smollm2", options=options))
     assert sorted(found) == sorted((one["row_ids"][0], one["input_ids"].tolist()) for one in examples_of(folder))
     assert len(found) == 4
+
+
+@pytest.fixture
+def two_sources(chats, write):
+    """A config over 10 rows with weight 3 and 30 rows with weight 1."""
+    few = chats("few.jsonl", *[chat(f"Few {n}?", f"This is {n}.") for n in range(10)])
+    many = chats("many.jsonl", *[chat(f"Many {n}?", f"That is {n}.") for n in range(30)])
+    sources = [{"name": "few", "data": str(few), "weight": 3}, {"name": "many", "data": str(many), "weight": 1}]
+    return write("mix.yaml", json.dumps({"sources": sources, "model": {"name_or_path": "smollm2"}}).encode())
+
+
+@pytest.mark.parametrize("order", ["random", "kept"])
+def test_weights_mix_sources_on_the_fly(two_sources, order):
+    streams = [
+        turnmill.open_rows(config=two_sources, batch_size=4, rank=rank, ranks=2, options={"pack.order": order})
+        for rank in range(2)
+    ]
+    ids = Counter(row_id for stream in streams for row_id in ids_of(stream))
+    assert sorted(ids.values()) == [1] * 10 + [3] * 10
+    assert len(streams[0]) == len(streams[1]) == 5
+
+
+@pytest.fixture
+def mixed_folder(two_sources, tmp_path):
+    """A folder prepared with weights, and what each source gives to an epoch."""
+    out = tmp_path / "mixed"
+    turnmill.prepare(config=two_sources, output=out)
+    plan = PreparedData(out).epochs_recipe["mix"]["train"]
+    return out, {share["source"]: share["drawn"] for share in plan}
+
+
+def test_a_prepared_folder_gives_its_rows_as_often_as_its_epochs_do(mixed_folder):
+    folder, drawn = mixed_folder
+    ids = ids_of(turnmill.open_rows(folder, 4))
+    assert len(ids) == sum(drawn.values())
+    assert sorted(Counter(ids).values()) == [1] * drawn["many"] + [3] * 10
+
+
+def test_a_mixed_stream_goes_on_where_it_stopped_in_the_same_mix_only(two_sources):
+    whole, part, rest = (turnmill.open_rows(config=two_sources, batch_size=4) for _ in range(3))
+    expected = ids_of(whole)
+    batches = iter(part)
+    begun = ids_of(next(batches) for _ in range(4))
+    rest.load_state_dict(json.loads(json.dumps(part.state_dict())))
+    assert begun + ids_of(rest) == expected
+    other = turnmill.open_rows(config=two_sources, batch_size=4, options={"sources.many.weight": 2})
+    with pytest.raises(StaleError):
+        other.load_state_dict(part.state_dict())
+
+
+def test_weights_in_tokens_need_prepared_data(two_sources):
+    with pytest.raises(UsageError, match=r"mix\.unit is tokens"):
+        turnmill.open_rows(config=two_sources, options={"mix.unit": "tokens"})

@@ -7,6 +7,7 @@ from turnmill.conversation import NOT_RECORDED, Conversation, Message
 from turnmill.errors import Rejected
 from turnmill.rendered import KINDS, Example, Loss, Rendered, Run, Span
 from turnmill.report.colours import COLOURS, MEANINGS, showable
+from turnmill.report.explained_tokens import Tokenized
 from turnmill.report.explanation import explain_accepted, explain_left
 from turnmill.report.html import pieces
 from turnmill.tokens.fit import Part, Stretch
@@ -30,7 +31,12 @@ def parts(*ends: int, weights: tuple[float, ...]) -> list[Part]:
     return [Part(made, (Stretch(0, ends[-1]),))]
 
 
-def explained(tokenized: tuple[list[Part], np.ndarray] | None = None):
+def explained(told: tuple[list[Part], np.ndarray] | None = None):
+    tokenized = None
+    if told is not None:
+        count = len(told[1])
+        control = np.arange(count) == count - 1
+        tokenized = Tokenized(told[0], np.arange(10, 10 + count), told[1], control, lambda number: bytes([number]))
     return explain_accepted(3, "a: b:1", CONVERSATION, RENDERED, Policy(CONVERSATION, Loss()), tokenized)
 
 
@@ -58,6 +64,34 @@ def test_bytes_of_one_character_show_it_once() -> None:
     offsets = np.array([[0, 5], [5, 6], [5, 6], [6, 8]])
     (shown,) = explained((parts(1, 4, weights=(0, 1)), offsets)).examples
     assert [token.text for token in shown.tokens] == ["S|hi|", "y", "", "o."]
+
+
+def test_every_token_says_whose_it_is_and_why_it_trains_or_not() -> None:
+    offsets = np.array([[0, 2], [2, 5], [5, 7], [7, 8], [8, 9]])
+    found = explained((parts(2, 4, weights=(0, 1)), offsets))
+    (shown,) = found.examples
+    assert [(run.end, run.why) for run in shown.runs] == [(2, "role"), (4, "trained")]
+    assert shown.offsets == ((0, 2), (2, 5), (5, 7), (7, 8))
+    assert shown.kept == ((0, 8),)
+
+
+def test_what_no_example_has_is_told_with_its_tokens() -> None:
+    offsets = np.array([[0, 2], [2, 5], [5, 7], [7, 8], [8, 9]])
+    (cut,) = explained((parts(2, 4, weights=(0, 1)), offsets)).cut
+    assert (cut.start, cut.end, cut.input_ids, cut.offsets, cut.control) == (8, 9, (14,), ((0, 1),), (0,))
+    assert [(run.end, run.message, run.kind, run.why) for run in cut.runs] == [(1, 1, "frame", "cut")]
+
+
+def test_a_token_across_a_border_says_so() -> None:
+    offsets = np.array([[0, 6], [6, 7], [7, 8]])
+    (shown,) = explained((parts(1, 3, weights=(0, 1)), offsets)).examples
+    assert [(run.end, run.why) for run in shown.runs] == [(1, "straddles"), (3, "trained")]
+
+
+def test_bytes_of_a_shared_character_are_told() -> None:
+    offsets = np.array([[0, 5], [5, 6], [5, 6], [6, 8]])
+    (shown,) = explained((parts(1, 4, weights=(0, 1)), offsets)).examples
+    assert shown.bytes == ((1, "0b"), (2, "0c"))
 
 
 @pytest.mark.parametrize("has_id", [True, False])

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from turnmill.errors import UsageError
 from turnmill.executors.limited import Limits
-from turnmill.server.answers import Explained
+from turnmill.server.explained import Explained
 from turnmill.shelf import rows
 from turnmill.shelf.foreign_template import explain_foreign
 from turnmill.shelf.manifest import Manifest
@@ -32,33 +32,6 @@ def chat(question: str, answer: str | None = "b") -> bytes:
     turns = [("user", question), ("assistant", answer)]
     messages = [{"role": role, "content": content} for role, content in turns if content is not None]
     return json.dumps({"messages": messages}).encode() + b"\n"
-
-
-def test_a_check_counts_rows_and_codes(client: TestClient, put) -> None:
-    manifest = 'file = "facts.jsonl"\ndialect = "openai"'
-    put(rows=chat("a") + b"\n" + chat("a", None) + chat("c"), manifest=manifest)
-    found = client.get(f"{FACTS}/check").json()
-    told = {key: found[key] for key in ("name", "rows", "accepted", "codes", "complete")}
-    assert told == {
-        "name": "facts", "rows": 3, "accepted": 2, "codes": {"no-assistant-turn": 1}, "complete": True
-    }  # fmt: skip
-    assert [(fault["line"], fault["code"]) for fault in found["faults"]] == [(3, "no-assistant-turn")]
-
-
-def test_a_check_says_what_the_command_line_says(client: TestClient, put, shelf: Path, turnmill) -> None:
-    put(rows=row("a") + row("c", "") + row("d"))
-    found = client.get(f"{FACTS}/check").json()
-    lines = turnmill("check", shelf / "facts/facts.jsonl", "--json").rows
-    left = [line for line in lines if line.get("code")]
-    assert (found["rows"], found["accepted"]) == (len(lines), len(lines) - len(left))
-    assert [fault["code"] for fault in found["faults"]] == [line["code"] for line in left]
-
-
-@pytest.mark.parametrize("bounds", [{"max_rows": 2}, {"max_seconds": -1.0}])
-def test_a_check_of_too_many_rows_ends_early(put, bounds: dict[str, Any]) -> None:
-    found = rows.check_rows(put(rows=row("a") * 5), Manifest("facts", "facts.jsonl"), **bounds)
-    assert found.rows <= 2
-    assert not found.complete
 
 
 def test_a_diff_tells_shared_rows_whatever_files_look_like(client: TestClient, put) -> None:
@@ -154,7 +127,7 @@ def test_a_strangers_template_that_is_refused_is_a_problem(explained) -> None:
 
 def test_a_strangers_template_that_takes_too_much_is_ended(source: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="was ended"):
-        explain_foreign(source, 0, TEMPLATE, {}, Limits(wall_s=0.01))
+        explain_foreign(source, 0, TEMPLATE, {}, limits=Limits(wall_s=0.01))
 
 
 @pytest.mark.parametrize(("bound", "value"), [("NOFILE", 3), ("FSIZE", 0), ("CORE", 0)])

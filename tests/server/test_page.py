@@ -64,6 +64,16 @@ def test_assets_are_kept_for_ever(client: TestClient, bundle: Path) -> None:
     assert "immutable" in answer.headers["cache-control"]
 
 
+def test_assets_travel_packed_to_whoever_takes_them_so(client: TestClient, bundle: Path) -> None:
+    bundle.joinpath("assets", "index-abc.js").write_text("1;" * 10_000)
+    sizes = {}
+    for encoding in ("gzip", "identity"):
+        answer = client.get("/page/assets/index-abc.js", headers={"Accept-Encoding": encoding})
+        assert answer.text == "1;" * 10_000
+        sizes[encoding] = int(answer.headers["content-length"])
+    assert sizes["gzip"] < 1000 < sizes["identity"]
+
+
 @pytest.mark.parametrize("name", ["gone.js", "..%2Findex.html", "%2e%2e%2f%2e%2e%2fpage.py", "..%5Cpage.py"])
 def test_nothing_else_is_served(client: TestClient, bundle: Path, name: str) -> None:
     answer = client.get(f"/page/assets/{name}")

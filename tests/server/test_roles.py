@@ -31,6 +31,14 @@ ROUTES = {
     ("GET", f"{ITEM}/versions"): "read",
     ("GET", f"{ITEM}/check"): "read",
     ("GET", f"{ITEM}/diff"): "read",
+    ("GET", f"{ITEM}/profile"): "read",
+    ("GET", f"{ITEM}/file"): "read",
+    ("GET", f"{ITEM}/rows"): "read",
+    ("GET", f"{ITEM}/rows/{{line}}"): "read",
+    ("POST", f"{ITEM}/replay"): "read",
+    ("POST", "/v1/training/mix"): "read",
+    ("GET", "/v1/training/codes"): "read",
+    ("GET", "/v1/training/plugins/{family}"): "read",
     ("POST", f"{ITEM}/explain"): "read",
     ("POST", "/v1/training/jobs"): "write",
     ("GET", "/v1/training/jobs"): "read",
@@ -62,12 +70,15 @@ OPENS = {
 SENT: dict[tuple[str, str], dict[str, Any]] = {
     ("PUT", ITEM): {"content": b'{"instruction": "a", "output": "b"}\n'},
     ("POST", f"{ITEM}/explain"): {"json": {"line": 1, "template": "chatml"}},
+    ("POST", f"{ITEM}/replay"): {"json": {}},
+    ("POST", "/v1/training/mix"): {"json": {"datasets": [{"name": "facts"}]}},
 }
 
 
 def asked(client: TestClient, method: str, path: str, token: str | None) -> Any:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    place = path.format(name="facts", job_id="0" * 32, token_id="0" * 32, path="log")
+    parts = {"name": "facts", "job_id": "0" * 32, "token_id": "0" * 32, "line": 1, "family": "repairs", "path": "log"}
+    place = path.format(**parts)
     return client.request(method, place, headers=headers, **SENT.get((method, path), {}))
 
 

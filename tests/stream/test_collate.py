@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from turnmill.stream.collate import collate_block, collate_flat, collate_packed, collate_padded
+from turnmill.stream.collate import apart, collate_block, collate_flat, collate_packed, collate_padded, packed_together
 from turnmill.stream.items import item_of
 
 COLLATES = [collate_packed, collate_flat, collate_block, collate_padded]
@@ -98,3 +98,19 @@ def test_a_rank_that_has_nothing_left_learns_nothing(collate):
     batch = collate([item_of(None, [])])
     assert int(batch["trained_tokens"]) == 0
     assert batch["input_ids"].numel() >= 1
+
+
+def single(length: int) -> dict:
+    arrays = {name: np.full(length, length, np.int32) for name in ("input_ids", "labels", "loss_weights")}
+    return {**arrays, "seq_lengths": np.array([length], np.int32), "row_ids": [str(length)]}
+
+
+def test_a_batch_is_packed_into_as_few_packs_as_it_fits_in():
+    packs = packed_together([single(length) for length in (5, 2, 8, 3, 6, 4)], 10)
+    assert sorted(len(pack["input_ids"]) for pack in packs) == [8, 10, 10]
+    assert sorted(len(example["labels"]) for pack in packs for example in apart(pack)) == [2, 3, 4, 5, 6, 8]
+
+
+def test_an_example_that_is_longer_than_a_pack_has_its_own():
+    packs = packed_together([single(3), single(12)], 10)
+    assert sorted(pack["seq_lengths"].tolist() for pack in packs) == [[3], [12]]

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from turnmill.stream.row_order import UNIT_ROWS, Cut, RowOrder, in_blocks
+from turnmill.mix import Share, Size
+from turnmill.stream.row_order import UNIT_ROWS, Cut, OfSource, RowOrder, in_blocks
 
 BLOCKS = st.lists(st.sampled_from([1, 2, 5, 40, UNIT_ROWS, UNIT_ROWS + 3]), min_size=1, max_size=6).map(tuple)
 CUTS = st.tuples(st.integers(1, 9), st.integers(1, 5), st.booleans(), st.integers(1, 100))
@@ -76,3 +79,49 @@ def test_rows_of_a_block_are_read_together():
 @pytest.mark.parametrize(("window", "batch_size", "steps"), [(2048, 8, 256), (10, 4, 2), (1, 4, 1)])
 def test_a_window_has_whole_steps(window, batch_size, steps):
     assert RowOrder((100,), Cut(batch_size, window_rows=window)).window_steps == steps
+
+
+SOURCES = st.lists(st.tuples(BLOCKS, st.integers(0, 900)), min_size=1, max_size=3)
+
+
+def mixed_of(sources) -> tuple[tuple[int, ...], tuple[OfSource, ...]]:
+    """The blocks of all sources, and what each source gives to an epoch."""
+    blocks, mixed = [], []
+    for place, (own, drawn) in enumerate(sources):
+        share = Share(str(place), Size(sum(own), 0, 0), 0.5, drawn)
+        mixed.append(OfSource(share, range(len(blocks), len(blocks) + len(own))))
+        blocks += own
+    return tuple(blocks), tuple(mixed)
+
+
+def mixed_epoch(sources, cut, epoch: int) -> list[tuple[int, int]]:
+    """The rows of an epoch, over all ranks."""
+    blocks, mixed = mixed_of(sources)
+    batch_size, ranks, is_kept, window = cut
+    orders = [RowOrder(blocks, Cut(batch_size, rank, ranks, 7, is_kept, window), mixed) for rank in range(ranks)]
+    windows = range(-(-orders[0].steps.total // orders[0].window_steps))
+    steps = [step for order in orders for n in windows for step in order.window(epoch, n, sizes_of(blocks))]
+    return [(block, place) for step in steps for block, place in step.tolist()]
+
+
+@given(SOURCES, CUTS)
+def test_a_mixed_epoch_has_each_sources_share_and_no_row_again_before_all_others(sources, cut):
+    seen = Counter()
+    for epoch in range(3):
+        seen.update(mixed_epoch(sources, cut, epoch))
+        for share, blocks in mixed_of(sources)[1]:
+            own = [seen[block, place] for block in blocks for place in range(mixed_of(sources)[0][block])]
+            assert sum(own) == (epoch + 1) * share.drawn
+            assert max(own) - min(own) <= 1
+
+
+def test_a_source_goes_on_where_its_last_epoch_stopped():
+    sources = [((UNIT_ROWS,) * 4, 2 * UNIT_ROWS), ((40,), 100)]
+    first, second = (mixed_epoch(sources, (8, 2, False, 512), epoch) for epoch in (0, 1))
+    rows = [{row for row in epoch if row[0] < 4} for epoch in (first, second)]
+    assert not rows[0] & rows[1]
+    assert len(rows[0] | rows[1]) == 4 * UNIT_ROWS
+
+
+def test_a_row_that_comes_twice_in_a_window_is_read_once():
+    assert in_blocks([np.array([[0, 3], [0, 1]]), np.array([[0, 3]])]) == {0: [1, 3]}

@@ -12,7 +12,7 @@ from turnmill.models import open_model
 from turnmill.options import Model
 from turnmill.tokens.encode import Encoder
 from turnmill.tokens.encoded import Encoded
-from turnmill.tokens.offsets import ByteOffsets, is_byte_level
+from turnmill.tokens.offsets import ByteOffsets, bytes_of, is_byte_level
 
 TEXT = st.lists(
     st.one_of(st.text(max_size=8), st.sampled_from([*MARKERS, "<think>", "e\u0301", "\n\n", "  "])), max_size=8
@@ -79,3 +79,25 @@ def test_spaces_that_a_post_processor_trims_off_offsets_are_kept():
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=True)
     assert Encoder(tokenizer, []).segments("a  b", (), ()).offsets[0].tolist()[0] == 0
     assert Encoder(tokenizer, []).whole([" a"])[0].offsets.tolist()[0][0] == 0
+
+
+@pytest.mark.parametrize(
+    ("spelling", "is_byte_level", "expected"),
+    [
+        ("Ġno", True, b" no"),
+        ("Ċ", True, b"\n"),
+        ("ðŁĺĢ", True, "😀".encode()),
+        ("<|ümlaut 北|>", True, None),
+        ("<0xF0>", False, b"\xf0"),
+        ("▁no", False, None),
+    ],
+)
+def test_a_spelling_says_its_bytes(spelling: str, is_byte_level: bool, expected: bytes | None) -> None:
+    assert bytes_of(spelling, is_byte_level=is_byte_level) == expected
+
+
+@given(st.text(max_size=20))
+def test_the_bytes_of_tokens_are_the_bytes_of_the_text(text: str) -> None:
+    tokenizer = TOKENIZERS[False]
+    found = tokenizer.encode(text, add_special_tokens=False)
+    assert b"".join(bytes_of(token, is_byte_level=True) or token.encode() for token in found.tokens) == text.encode()

@@ -148,7 +148,7 @@ def test_a_rendered_text_that_brings_its_own_ends_gets_no_second_ones():
 def test_offsets_cover_the_text_with_its_tokens():
     line = LINES["always prefixed"]
     row = line.row("The quick fox")
-    offsets = line.tokenizing.offsets(row.conversation, row.rendered, row.loss)
+    offsets = line.tokenizing.placed(row.conversation, row.rendered, row.loss).offsets
     assert row.rendered.text == "<s>The quick fox</s>"
     assert offsets[0].tolist() == [0, 3]
     assert offsets[-1].tolist() == [16, 20]

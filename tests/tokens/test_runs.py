@@ -46,3 +46,21 @@ def test_every_token_weighs_as_the_least_of_its_spans(text):
     edges = Encoded(np.zeros(len(tokens), np.int32), np.array(tokens)).edges([span.end for span in spans])
     found = labelled(spans, weights, Policy(ROW, Loss()), edges)
     assert (found.runs, found.straddling) == judged(spans, weights, tokens)
+
+
+@given(texts(), st.sampled_from(["all", "last"]), st.booleans(), st.booleans())
+def test_a_span_trains_where_that_is_the_reason(text, turns, reasoning, observations):
+    policy = Policy(ROW, Loss(turns=turns, reasoning=reasoning, observations=observations))
+    for span in text[0]:
+        assert (policy.why_of(span) == "trained") == (policy.weight(span) > 0)
+
+
+def test_why_a_span_does_not_train():
+    first, last = (Span(0, 1, message, "answer") for message in (1, 3))
+    thought = Span(0, 1, 3, "reasoning")
+    assert Policy(ROW, Loss()).why_of(Span(0, 1, 1, "frame")) == "template"
+    assert Policy(ROW, Loss()).why_of(Span(0, 1, 0, "user")) == "role"
+    assert [Policy(ROW, Loss(turns="last")).why_of(span) for span in (first, last)] == ["not-last", "trained"]
+    assert Policy(ROW, Loss(reasoning=False)).why_of(thought) == "reasoning-off"
+    ignored = Conversation((*ROW.messages[:3], Message("assistant", "x", recorded=3, weight=0.0)))
+    assert Policy(ignored, Loss()).why_of(last) == "weight-zero"

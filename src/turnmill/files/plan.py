@@ -65,11 +65,11 @@ def plan(  # noqa: PLR0913  # one keyword for each thing that may differ
     files: list[SourceFile] = []
     shards: list[Shard] = []
     for path, name in _named(data):
-        whole = _whole_file(source, path, name, first_row)
+        whole = whole_file(source, path, name, first_row)
         if plain_text and is_plain_text(name):
             whole = msgspec.structs.replace(whole, layout="lines")
         if whole.layout == "parquet":
-            sha256, cut = sha256_of(path) if is_hashed else "", list(_row_groups(whole, shard_bytes))
+            sha256, cut = sha256_of(path) if is_hashed else "", list(row_groups(whole, shard_bytes))
         elif session_of is not None and (session := session_of(partial(first_records, whole, options))):
             whole = msgspec.structs.replace(whole, session=session)
             sha256, cut = _session(whole, options.max_record_bytes)
@@ -127,7 +127,7 @@ def is_plain_text(name: str) -> bool:
     return _PLAIN_TEXT.search(name) is not None
 
 
-def _whole_file(source: str, path: str, name: str, first_row: int) -> Shard:
+def whole_file(source: str, path: str, name: str, first_row: int) -> Shard:
     """The file as one shard, its records not yet counted."""
     with open_binary(path) as file:
         stored, version = state_of(path)
@@ -160,7 +160,7 @@ def _ranges(whole: Shard, limit: int, shard_bytes: int, *, is_hashed: bool) -> t
     return sha256, [*done, msgspec.structs.replace(current, rows=rows)] if rows else done
 
 
-def _row_groups(whole: Shard, shard_bytes: int) -> Iterator[Shard]:
+def row_groups(whole: Shard, shard_bytes: int) -> Iterator[Shard]:
     """Shards of as many row groups as `shard_bytes` hold, at least one."""
     with opened(whole.path, whole.compression) as parquet:
         metadata = parquet.metadata

@@ -70,6 +70,28 @@ def picked(shard: Shard, options: Read, places: Sequence[int]) -> Iterator[Recor
             yield record_of(shard, shard.first_row + place, piece)
 
 
+def records_from(shard: Shard, options: Read, first: int) -> Iterator[Record]:
+    """The shard's records from one on, counted from 0; those before it are not decoded.
+
+    Args:
+        shard: a stretch of a file, from `plan`.
+        options: what makes a record too large.
+        first: of the records.
+
+    Raises:
+        StaleError: the file is not as it was when the shard was planned.
+        UsageError: the file cannot be read.
+    """
+    if shard.layout == "parquet":
+        yield from picked(shard, options, range(first, shard.rows))
+    elif shard.session:
+        yield from islice(records(shard, options), first, None)
+    else:
+        for place, piece in enumerate(undecoded(shard, options)):
+            if place >= first:
+                yield record_of(shard, shard.first_row + place, piece)
+
+
 def undecoded(shard: Shard, options: Read) -> Iterator[Piece]:
     """The records of a shard of JSON text, which is no session, as they lie there, as many as it says."""
     with open_binary(shard.path) as file:

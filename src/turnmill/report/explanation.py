@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import msgspec
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 
 from turnmill.conversation import NOT_RECORDED, Conversation, Json
 from turnmill.errors import Rejected
-from turnmill.rendered import Example, Kind, Rendered, Span
+from turnmill.rendered import Kind, Rendered, Span
+from turnmill.report.explained_tokens import ExplainedCut, ExplainedRun, Stretch, Tokenized, TokenTeller, recorded
 from turnmill.tokens.fit import Part
 from turnmill.tokens.labels import labels, loss_weights
 from turnmill.tokens.loss import Policy
@@ -34,6 +36,8 @@ class ExplainedTurn(msgspec.Struct, frozen=True):
     trained: bool
     why: str
     """`trained`, `weight-zero`, `not-last`, `reasoning-off`, `cut`, `context`, `role`, `quoted`, `rejected:CODE`."""
+    role: str = ""
+    """Who speaks."""
 
 
 class ExplainedToken(msgspec.Struct, frozen=True):
@@ -56,10 +60,34 @@ class ExplainedExample(msgspec.Struct, frozen=True):
     """What is kept of the row's text."""
     spans: tuple[ExplainedSpan, ...]
     input_ids: tuple[int, ...] | None = None
-    """None without a tokenizer, as are labels and weights."""
+    """None without a tokenizer, as are labels and weights; what follows them is empty then."""
     labels: tuple[int, ...] | None = None
     weights: tuple[float, ...] | None = None
-    tokens: tuple[ExplainedToken, ...] = ()
+    offsets: tuple[Stretch, ...] = ()
+    """Characters [start, end) of each token, in the example's own text."""
+    runs: tuple[ExplainedRun, ...] = ()
+    """Whose the tokens are, and why they train or not."""
+    control: tuple[int, ...] = ()
+    """Which tokens are control tokens."""
+    bytes: tuple[tuple[int, str], ...] = ()
+    """Which tokens stand for bytes that are no whole character, and the bytes (hex)."""
+    kept: tuple[Stretch, ...] | None = None
+    """Of the row's text, what the example's text is put together of; None where that is of another render."""
+
+    @property
+    def tokens(self) -> tuple[ExplainedToken, ...]:
+        """Its tokens, one by one; none without a tokenizer."""
+        return tuple(self._tokens())
+
+    def _tokens(self) -> Iterator[ExplainedToken]:
+        told = zip(self.offsets, self.input_ids or (), self.labels or (), self.weights or (), strict=True)
+        seen = place = 0
+        for run in self.runs:
+            for (start, end), token, label, weight in islice(told, run.end - place):
+                own = self.text[max(start, seen) : end]
+                yield ExplainedToken(own, token, label, weight, run.message, run.kind)
+                seen = max(seen, end)
+            place = run.end
 
 
 class Explanation(msgspec.Struct, frozen=True):
@@ -76,6 +104,10 @@ class Explanation(msgspec.Struct, frozen=True):
     """Loss weight of each span; none for a row that leaves."""
     turns: tuple[ExplainedTurn, ...] = ()
     examples: tuple[ExplainedExample, ...] = ()
+    cut: tuple[ExplainedCut, ...] = ()
+    """What of the text no example has, with its tokens; none without a tokenizer."""
+    max_tokens: int | None = None
+    """That an example may have; None without a tokenizer."""
     control_hits: tuple[tuple[int, int], ...] = ()
     """Characters [start, end) of control-token text in content."""
     roles: dict[int, str] = {}
@@ -99,22 +131,18 @@ class Explanation(msgspec.Struct, frozen=True):
             "input_ids": msgspec.to_builtins(first.input_ids) if first else None,
             "labels": msgspec.to_builtins(first.labels) if first else None,
             "turns": msgspec.to_builtins(self.turns),
-            "examples": [_without_tokens(example) for example in self.examples],
+            "examples": msgspec.to_builtins(self.examples),
+            "cut": msgspec.to_builtins(self.cut),
+            "max_tokens": self.max_tokens,
         }
         if self.repairs:
             value["repairs"] = list(self.repairs)
         if self.code is not None:
-            value |= {"code": self.code, "message": self.message}
+            value |= {"code": self.code, "message": self.message, "at": self.at}
         if self.control_hits and self.text is not None:
             hits = [{"start": start, "end": end, "text": self.text[start:end]} for start, end in self.control_hits]
             value["control_hits"] = hits
         return value
-
-
-def _without_tokens(example: ExplainedExample) -> dict[str, Json]:
-    value: dict[str, Json] = msgspec.to_builtins(example)
-    del value["tokens"]
-    return value
 
 
 def explain_accepted(
@@ -123,7 +151,8 @@ def explain_accepted(
     conversation: Conversation,
     rendered: Rendered,
     policy: Policy,
-    tokenized: tuple[Sequence[Part], NDArray[np.int64]] | None,
+    tokenized: Tokenized | None,
+    own_policy: Policy | None = None,
 ) -> Explanation:
     """A row that gave an example, or several parts of one.
 
@@ -133,19 +162,22 @@ def explain_accepted(
         conversation: the row.
         rendered: its whole text.
         policy: its loss.
-        tokenized: the parts, and the characters [start, end) of each token of the whole text, (tokens, 2); None
-            without a tokenizer.
+        tokenized: its tokens and parts; None without a tokenizer.
+        own_policy: of the whole row, where this is one of several renders of it.
     """
     wanted = [policy.weight(span) for span in rendered.spans]
+    cuts: tuple[ExplainedCut, ...] = ()
     if tokenized is None:
         kept, weights = [(0, len(rendered.text))], wanted
-        shown = [ExplainedExample(0, rendered.text, _explained_spans(rendered.spans, wanted))]
+        shown = [ExplainedExample(0, rendered.text, _explained_spans(rendered.spans, wanted), kept=tuple(kept))]
     else:
-        views = [_View(rendered, part, tokenized[1]) for part in tokenized[0]]
+        views = [_View(rendered, part, tokenized.offsets) for part in tokenized.parts]
         of_parts = [view.weights(wanted) for view in views]
         weights = [max(of_span) for of_span in zip(*of_parts, strict=True)]
         kept = [stretch for view in views for stretch in view.characters]
-        shown = [view.shown(of_part) for view, of_part in zip(views, of_parts, strict=True)]
+        teller = TokenTeller(rendered, tokenized, own_policy or policy)
+        shown = [view.shown(of_part, teller) for view, of_part in zip(views, of_parts, strict=True)]
+        cuts = teller.cuts([view.places for view in views])
     spans = _explained_spans(rendered.spans, weights)
     return Explanation(
         row=row,
@@ -156,6 +188,7 @@ def explain_accepted(
         weights=tuple(weights),
         turns=_turns(conversation, rendered, policy, kept),
         examples=tuple(shown),
+        cut=cuts,
         control_hits=rendered.control_hits,
         roles=roles_of(conversation),
         repairs=_repairs_of(conversation),
@@ -178,13 +211,14 @@ def explain_together(
     turns = []
     for turn in _turns(row, rendered, policy, kept):
         why = "trained" if turn.message in trained else "cut" if turn.trained else turn.why
-        turns.append(ExplainedTurn(turn.message, why == "trained", why))
+        turns.append(msgspec.structs.replace(turn, trained=why == "trained", why=why))
+    others = [example for one in explained[:-1] for example in one.examples]
     return msgspec.structs.replace(
         explained[-1],
         id=row.id,
         roles=roles_of(row),
         turns=tuple(turns),
-        examples=tuple(example for one in explained for example in one.examples),
+        examples=(*(msgspec.structs.replace(other, kept=None) for other in others), *explained[-1].examples),
     )
 
 
@@ -208,7 +242,7 @@ def explain_left(
         place=place,
         text=rendered.text if rendered else None,
         spans=_explained_spans(rendered.spans, [0.0] * len(rendered.spans)) if rendered else (),
-        turns=tuple(ExplainedTurn(message, False, f"rejected:{fault.code}") for message in roles),
+        turns=tuple(ExplainedTurn(message, False, f"rejected:{fault.code}", role) for message, role in roles.items()),
         control_hits=rendered.control_hits if rendered else (),
         roles=roles,
         code=fault.code,
@@ -238,13 +272,14 @@ class _View:
     """One part of an example over the text it comes from.
 
     Attributes:
+        places: (tokens,) which of the row's tokens it holds.
         characters: the stretches [start, end) of the text that it holds.
     """
 
     def __init__(self, rendered: Rendered, part: Part, offsets: NDArray[np.int64]) -> None:
         self._rendered, self._example = rendered, part.example
-        places = np.concatenate([np.arange(stretch.start, stretch.end) for stretch in part.stretches])
-        self._offsets = offsets[places]
+        self.places = np.concatenate([np.arange(stretch.start, stretch.end) for stretch in part.stretches])
+        self._offsets = offsets[self.places]
         self.characters = [
             (int(offsets[start, 0]) if start else 0, int(offsets[end - 1, 1])) for start, end, _ in part.stretches
         ]
@@ -259,12 +294,21 @@ class _View:
             for span, weight in zip(self._rendered.spans, wanted, strict=True)
         ]
 
-    def shown(self, weights: Sequence[float]) -> ExplainedExample:
+    def shown(self, weights: Sequence[float], teller: TokenTeller) -> ExplainedExample:
         """The part's own text, spans and tokens."""
-        text = "".join(self._rendered.text[start:end] for start, end in self.characters)
-        spans = tuple(self._spans(_explained_spans(self._rendered.spans, weights)))
-        shown = ExplainedExample(self._example.part, text, spans)
-        return _with_tokens(shown, self._example, self._rendered.text, self._offsets)
+        example = self._example
+        ends, run_weights = [run.end for run in example.runs], [run.weight for run in example.runs]
+        facts = teller.part(example, self.places, self.characters)
+        return ExplainedExample(
+            example.part,
+            "".join(self._rendered.text[start:end] for start, end in self.characters),
+            tuple(self._spans(_explained_spans(self._rendered.spans, weights))),
+            tuple(map(int, example.input_ids)),
+            tuple(labels(example.input_ids, ends, run_weights).tolist()),
+            tuple(loss_weights(ends, run_weights).tolist()),
+            *facts,
+            kept=tuple(self.characters),
+        )
 
     def _spans(self, spans: Sequence[ExplainedSpan]) -> Iterator[ExplainedSpan]:
         shift = 0
@@ -278,32 +322,8 @@ class _View:
 
 def _explained_spans(spans: Sequence[Span], weights: Sequence[float]) -> tuple[ExplainedSpan, ...]:
     return tuple(
-        ExplainedSpan(span.start, span.end, _recorded(span.message), span.kind, weight > 0)
+        ExplainedSpan(span.start, span.end, recorded(span.message), span.kind, weight > 0)
         for span, weight in zip(spans, weights, strict=True)
-    )
-
-
-def _recorded(message: int) -> int | None:
-    return None if message == NOT_RECORDED else message
-
-
-def _with_tokens(shown: ExplainedExample, example: Example, text: str, offsets: NDArray[np.int64]) -> ExplainedExample:
-    ends, run_weights = [run.end for run in example.runs], [run.weight for run in example.runs]
-    ids = tuple(map(int, example.input_ids))
-    found = labels(ids, ends, run_weights).tolist()
-    weights = loss_weights(ends, run_weights).tolist()
-    tokens: list[ExplainedToken] = []
-    run = seen = 0
-    for number, token in enumerate(ids):
-        if number >= ends[run]:
-            run += 1
-        start, end = offsets[number].tolist()
-        own = text[max(start, seen) : end]
-        seen = max(seen, end)
-        owner = example.runs[run]
-        tokens.append(ExplainedToken(own, token, found[number], weights[number], _recorded(owner.message), owner.kind))
-    return msgspec.structs.replace(
-        shown, input_ids=ids, labels=tuple(found), weights=tuple(weights), tokens=tuple(tokens)
     )
 
 
@@ -312,9 +332,9 @@ def _turns(
 ) -> tuple[ExplainedTurn, ...]:
     """Why each recorded message does or does not train."""
     turns: list[ExplainedTurn] = []
-    for message in roles_of(conversation):
+    for message, role in roles_of(conversation).items():
         spans = [span for span in rendered.spans if span.message == message]
         is_cut = bool(spans) and not any(span.start < end and span.end > start for span in spans for start, end in kept)
         why = policy.why(message, [span.kind for span in spans], is_cut=is_cut)
-        turns.append(ExplainedTurn(message, why == "trained", why))
+        turns.append(ExplainedTurn(message, why == "trained", why, role))
     return tuple(turns)

@@ -122,17 +122,17 @@ def _tokens(example: ExplainedExample, console: Console) -> None:
     """The tokens of an example, a line for each stretch of one message, kind and weight."""
     from rich.text import Text
 
-    if not example.tokens:
+    told = example.tokens
+    if not told:
         return
-    trained = sum(token.weight > 0 for token in example.tokens)
+    trained = sum(token.weight > 0 for token in told)
     console.print(
         Text(
-            f"part {example.part}: {len(example.tokens):,} tokens, {trained:,} trained; "
-            "label = the id behind each token, or -100"
+            f"part {example.part}: {len(told):,} tokens, {trained:,} trained; label = the id behind each token, or -100"
         )
     )
     start = 0
-    for (message, kind, weight), run in groupby(example.tokens, key=lambda one: (one.message, one.kind, one.weight)):
+    for (message, kind, weight), run in groupby(told, key=lambda one: (one.message, one.kind, one.weight)):
         tokens = list(run)
         who = "-" if message is None else str(message)
         mark = TRAINED if weight else IGNORED

@@ -12,15 +12,20 @@ from turnmill.errors import UsageError
 from turnmill.server import (
     about,
     access_tokens,
+    dataset_file,
     dataset_items,
+    dataset_profile,
     dataset_rows,
     datasets,
     health,
     job_quarantine,
     job_results,
     jobs,
+    mixing,
     page,
+    row_pages,
     uploads,
+    vocabulary,
 )
 from turnmill.server.guard import Guard
 from turnmill.server.metrics import Measured, Metrics
@@ -31,8 +36,11 @@ from turnmill.server.service import Serve, Service
 from turnmill.shelf.database import Database
 from turnmill.shelf.scan import Shelf
 
-PARTS = (about, access_tokens, datasets, uploads, dataset_items, dataset_rows, jobs, job_results, job_quarantine)
-"""A router each, in the order in which paths are looked for."""
+PARTS = (
+    about, access_tokens, vocabulary, datasets, uploads, dataset_items, dataset_file, dataset_profile, dataset_rows,
+    row_pages, mixing, jobs, job_results, job_quarantine,
+)  # fmt: skip
+"""Modules with routes, a noun each, in the order in which paths are looked for."""
 
 
 def create_app(

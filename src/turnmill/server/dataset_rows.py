@@ -1,37 +1,26 @@
-"""The rows of a dataset over REST: checked without being prepared, explained one by one, held against another's."""
+"""The rows of a dataset over REST: explained one by one, and held against another's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
 
-from turnmill.errors import TurnmillError, UnsafeTemplate, UsageError, quote
+from turnmill.errors import UnsafeTemplate, UsageError, quote
 from turnmill.models import own_templates
-from turnmill.server.answers import Explained, ExplainRequest, RowCheck, SharedRows
+from turnmill.server.answers import SharedRows
 from turnmill.server.dataset_items import ITEM, UNKNOWN, Name
+from turnmill.server.dataset_profile import remembered
+from turnmill.server.explained import Explained, ExplainRequest
 from turnmill.server.listings import reading_of
 from turnmill.server.problems import Problem
 from turnmill.server.registry import Registry, TheRegistry
 from turnmill.server.written import NOT_MODIFIED, Written, answered
-from turnmill.shelf.rows import TookTooLong, check_rows, explain_row, shared_rows
+from turnmill.shelf.rows import explain_row, shared_rows
 
 router = APIRouter(tags=["datasets"])
-
-
-@router.get(f"{ITEM}/check", response_model=RowCheck, responses={**NOT_MODIFIED, **UNKNOWN})
-async def check(request: Request, registry: TheRegistry, name: Name) -> Response:
-    """How many rows the chat contract rejects, and with which codes; at most 200,000 rows and 20 seconds of them."""
-    dataset = (await registry.listings.current()).dataset(name)
-
-    def made() -> dict[str, Any]:
-        checked = check_rows(dataset.folder, dataset.manifest)
-        return {"name": name, "sha256": dataset.content.sha256, **checked.as_json()}
-
-    return answered(request, await _remembered(registry, ("check", *reading_of(dataset)), made))
 
 
 @router.get(
@@ -50,7 +39,7 @@ async def diff(
         shared = shared_rows((here.folder, here.manifest), (there.folder, there.manifest))
         return {"name": name, "against": against, **shared}
 
-    return answered(request, await _remembered(registry, ("diff", *reading_of(here), *reading_of(there)), made))
+    return answered(request, await remembered(registry, ("diff", *reading_of(here), *reading_of(there)), made))
 
 
 @router.post(
@@ -63,11 +52,15 @@ async def diff(
 )
 async def explain(registry: TheRegistry, name: Name, asked: ExplainRequest) -> Response:
     """What a model learns of one row: under a model of the server, a template of turnmill's own, or any text of one."""
-    model = _model_of(registry, asked)
     dataset = (await registry.listings.current()).dataset(name)
 
+    sections = {
+        "model": _model_of(registry, asked),
+        **asked.model_dump(include={"render", "loss", "fit"}),
+    }
+
     def made() -> Written:
-        return Written.of(explain_row(dataset.folder, dataset.manifest, asked.line, model, asked.template_text))
+        return Written.of(explain_row(dataset.folder, dataset.manifest, asked.line, sections, asked.template_text))
 
     try:
         written = await run_sync(made, limiter=registry.row_readers)
@@ -98,21 +91,3 @@ def _model_of(registry: Registry, asked: ExplainRequest) -> dict[str, Any]:
         raise Problem(400, "template-not-usable", f"no template is called {quote(asked.template)}; expected: {known}")
     path = None if asked.model is None else str(models[asked.model])
     return {"name_or_path": path, "template": asked.template, "special_tokens": asked.special_tokens}
-
-
-async def _remembered(registry: Registry, key: tuple[object, ...], make: Callable[[], dict[str, Any]]) -> Written:
-    """An answer that whole files are read for.
-
-    Raises:
-        Problem: 404 where a dataset is none any more, 503 where it takes too long.
-    """
-
-    def made() -> Written:
-        try:
-            return Written.of(make())
-        except TookTooLong as error:
-            raise Problem(503, "took-too-long", error.message) from None
-        except TurnmillError as error:
-            raise Problem(404, "dataset-not-usable", str(error)) from None
-
-    return await registry.remembered.get(key, made, registry.row_readers)

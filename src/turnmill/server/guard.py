@@ -21,7 +21,7 @@ from turnmill.shelf.tables import now
 OPEN = ("/healthz", "/readyz")
 """Paths that need no token."""
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
-READING_POSTS = ("/explain", "/check", "/quarantine/replay")
+READING_POSTS = ("/explain", "/check", "/replay", "/mix")
 """Ends of the paths that are posted to and change nothing."""
 REMEMBERED_S = 1.0
 """How long what a token opens is not asked for again; a revoked one closes after that."""

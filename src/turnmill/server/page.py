@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import html
 import mimetypes
 from functools import lru_cache
@@ -36,6 +37,7 @@ HEADERS = {
 }
 FOR_EVER = "public, max-age=31536000, immutable"
 """Names of assets hold the hash of what is in them."""
+GZIP = {"Content-Encoding": "gzip"}
 BASE = '<base href="/page/" />'
 API = '<meta name="turnmill-api" content="/v1" />'
 """Lines of the built document that say where it lies, and where the interface is."""
@@ -55,13 +57,16 @@ def front(request: Request) -> Response:
 
 
 @router.get(f"{ROOT}/assets/{{name}}")
-def asset(name: str) -> Response:
-    """A file of the bundle."""
+def asset(request: Request, name: str) -> Response:
+    """A file of the bundle, packed where the browser takes it so."""
     path = _assets(BUNDLE).get(name)
     if path is None:
         raise Problem(404, "not-found", "the page has no such file; load the page anew")
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return Response(path.read_bytes(), media_type=kind, headers={**HEADERS, "Cache-Control": FOR_EVER})
+    headers = {**HEADERS, "Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(path.read_bytes(), media_type=kind, headers=headers)
+    return Response(_packed(path, path.stat().st_mtime_ns), media_type=kind, headers={**headers, **GZIP})
 
 
 @router.get(ROOT)
@@ -88,3 +93,8 @@ def is_of_page(path: str) -> bool:
 def _assets(bundle: Path) -> dict[str, Path]:
     """The files of a bundle by name: nothing of a request ever becomes a path."""
     return {path.name: path for path in bundle.joinpath("assets").glob("*") if path.is_file()}
+
+
+@lru_cache(maxsize=256)
+def _packed(path: Path, _modified_ns: int) -> bytes:
+    return gzip.compress(path.read_bytes(), mtime=0)

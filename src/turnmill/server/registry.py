@@ -19,6 +19,8 @@ from turnmill.shelf.upload import Incoming
 RETRY_AFTER_S = 5
 MAX_ROW_READERS = 2
 """So many requests read whole files at once; others wait, so that listings are still answered."""
+MAX_PAGE_READERS = 4
+"""As much for those that read a page of rows, which need not wait for whole files."""
 MAX_SIDECAR_ASKERS = 2
 
 
@@ -39,6 +41,7 @@ class Registry:
         self.remembered = Remembered()
         self._uploads = 0
         self._row_readers: CapacityLimiter | None = None
+        self._page_readers: CapacityLimiter | None = None
         self._sidecar_askers: CapacityLimiter | None = None
 
     @property
@@ -47,6 +50,13 @@ class Registry:
         if self._row_readers is None:  # made where a loop runs
             self._row_readers = CapacityLimiter(MAX_ROW_READERS)
         return self._row_readers
+
+    @property
+    def page_readers(self) -> CapacityLimiter:
+        """Lets a few threads read pages of rows."""
+        if self._page_readers is None:
+            self._page_readers = CapacityLimiter(MAX_PAGE_READERS)
+        return self._page_readers
 
     @property
     def sidecar_askers(self) -> CapacityLimiter:

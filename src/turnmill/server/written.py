@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ class Remembered:
         self._max_bytes = max_bytes
         self._kept: dict[tuple[object, ...], Written] = {}
         self._bytes = 0
+        self._making: dict[tuple[object, ...], asyncio.Task[Written]] = {}
 
     async def get(
         self, key: tuple[object, ...], make: Callable[[], Written], limiter: CapacityLimiter | None = None
@@ -66,6 +68,19 @@ class Remembered:
         if known is not None:
             self._kept[key] = known
             return known
+        if key not in self._making:  # whoever asks for the same meanwhile waits for it
+            self._making[key] = task = asyncio.create_task(self._made(key, make, limiter))
+            task.add_done_callback(lambda task: self._ended(key, task))
+        return await asyncio.shield(self._making[key])
+
+    def _ended(self, key: tuple[object, ...], task: asyncio.Task[Written]) -> None:
+        self._making.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # one that nobody waited for was still seen
+
+    async def _made(
+        self, key: tuple[object, ...], make: Callable[[], Written], limiter: CapacityLimiter | None
+    ) -> Written:
         made = await run_sync(make, limiter=limiter)
         if len(made.body) * 8 <= self._max_bytes and key not in self._kept:
             self._kept[key] = made

@@ -81,7 +81,7 @@ def examine(
     """
     first: list[Fault] = []
     told = on_fault or first.append
-    with _opened(folder, manifest) as file:
+    with opened_data(folder, manifest) as file:
         before = _state(file)
         if before[2] > limit:
             told(Fault(manifest.file, 0, f"it has {before[2]:,} bytes; expected at most {limit:,}"))
@@ -97,7 +97,7 @@ def examine(
 
 
 @contextmanager
-def _opened(folder: Path, manifest: Manifest) -> Iterator[BinaryIO]:
+def opened_data(folder: Path, manifest: Manifest) -> Iterator[BinaryIO]:
     """The data file, open.
 
     Raises:
@@ -119,8 +119,13 @@ def data_state(folder: Path, manifest: Manifest) -> State:
     Raises:
         UsageError: as `examine`.
     """
-    with _opened(folder, manifest) as file:
+    with opened_data(folder, manifest) as file:
         return _state(file)
+
+
+def data_size(file: BinaryIO) -> int:
+    """Bytes of an open data file."""
+    return _state(file)[2]
 
 
 def sha256_of(folder: Path, manifest: Manifest) -> str:
@@ -129,7 +134,7 @@ def sha256_of(folder: Path, manifest: Manifest) -> str:
     Raises:
         UsageError: as `examine`.
     """
-    with _opened(folder, manifest) as file:
+    with opened_data(folder, manifest) as file:
         found = hashlib.sha256()
         while chunk := file.read(CHUNK_BYTES):
             found.update(chunk)
@@ -278,13 +283,22 @@ def _outcomes(path: Path, manifest: Manifest) -> Iterator[Outcome]:
     from turnmill.verbs.check import outcomes, tasks_of
     from turnmill.verbs.read import open_sources
 
-    with path.open("rb") as file:
-        if file.read(4).startswith(COMPRESSED):
-            raise UsageError(f"{path} is compressed; expected {manifest.format} as it is")
+    refuse_compressed(path, manifest)
     config = reloaded({"sources": [source_of(path, manifest)], "read": {"max_record_bytes": MAX_LINE_BYTES}})
     for opened in open_sources(config, is_hashed=False):
         for task in tasks_of(opened, config):
             yield from outcomes(task, Counter())
+
+
+def refuse_compressed(path: Path, manifest: Manifest) -> None:
+    """Refuse a data file that would unpack into more than its size.
+
+    Raises:
+        UsageError: it is compressed.
+    """
+    with path.open("rb") as file:
+        if file.read(4).startswith(COMPRESSED):
+            raise UsageError(f"{path} is compressed; expected {manifest.format} as it is")
 
 
 def source_of(path: Path, manifest: Manifest) -> dict[str, Json]:
@@ -299,13 +313,29 @@ def source_of(path: Path, manifest: Manifest) -> dict[str, Json]:
 
 
 @contextmanager
+def in_place(folder: Path, manifest: Manifest) -> Iterator[Path]:
+    """A path of the very file that was opened, whatever becomes of its name; where the system has none, of a copy.
+
+    Raises:
+        UsageError: as `examine`.
+    """
+    with opened_data(folder, manifest) as file:
+        opened = Path(f"/proc/self/fd/{file.fileno()}")
+        if opened.exists():
+            yield opened
+            return
+        with _spooled(_Counted(file), manifest) as path:
+            yield path
+
+
+@contextmanager
 def copied(folder: Path, manifest: Manifest) -> Iterator[Path]:
     """A private copy of the data file, under its own name.
 
     Raises:
         UsageError: as `examine`.
     """
-    with _opened(folder, manifest) as file, _spooled(_Counted(file), manifest) as path:
+    with opened_data(folder, manifest) as file, _spooled(_Counted(file), manifest) as path:
         yield path
 
 
@@ -327,7 +357,7 @@ def line_row(folder: Path, manifest: Manifest, line: int) -> int:
     """
     if manifest.format != "jsonl":
         return line - 1
-    with _opened(folder, manifest) as file:
+    with opened_data(folder, manifest) as file:
         for row, piece in enumerate(_lines(_Counted(file))):
             if piece.line >= line:
                 if piece.line == line:
@@ -344,7 +374,7 @@ def travelling_lines(folder: Path, manifest: Manifest) -> Iterator[bytes]:
     Raises:
         UsageError: as `examine`.
     """
-    with _opened(folder, manifest) as file:
+    with opened_data(folder, manifest) as file:
         if manifest.is_by_line_rule:
             yield from (piece.raw for piece in _lines(_Counted(file)))
             return
@@ -372,5 +402,5 @@ def first_lines(folder: Path, manifest: Manifest, count: int = PREVIEW_LINES) ->
         raise UsageError(f"{count} lines asked for; expected 1 to {MAX_PREVIEW_LINES}", next_step="--lines 100")
     if manifest.format != "jsonl":
         return [line.decode("utf-8") for line in islice(travelling_lines(folder, manifest), count)]
-    with _opened(folder, manifest) as file:
+    with opened_data(folder, manifest) as file:
         return [piece.raw.decode("utf-8", "replace") for piece in islice(_lines(_Counted(file)), count)]

@@ -28,6 +28,7 @@ class Asked(msgspec.Struct, frozen=True):
     template: str
     special_tokens: dict[str, str]
     limits: Limits
+    sections: dict[str, dict[str, Json]] = {}
 
 
 class Answered(msgspec.Struct, frozen=True):
@@ -44,6 +45,7 @@ def explain_foreign(
     row: int,
     template: str,
     special_tokens: Mapping[str, str],
+    sections: Mapping[str, dict[str, Json]] | None = None,
     limits: Limits | None = None,
 ) -> dict[str, Json]:
     """The row as `explain --json` says it, under that template and without a tokenizer.
@@ -53,6 +55,7 @@ def explain_foreign(
         row: its number, from 0.
         template: Jinja text.
         special_tokens: `bos_token` and the like, by variable name.
+        sections: of the config, but for `model`.
         limits: what the process may take once it has read the row.
 
     Raises:
@@ -60,7 +63,7 @@ def explain_foreign(
         UnsafeTemplate: it renders, but would teach the wrong thing.
     """
     limits = limits or Limits()
-    asked = Asked(source, row, template, dict(special_tokens), limits)
+    asked = Asked(source, row, template, dict(special_tokens), limits, dict(sections or {}))
     answer = answer_of("turnmill.shelf.foreign_template", msgspec.json.encode(asked), "the template", limits)
     answered = msgspec.json.decode(answer, type=Answered)
     if answered.explanation is not None:
@@ -76,13 +79,13 @@ def _renderer(asked: Asked) -> Renderer:
     hold(asked.limits)
     stops = stops_of(asked.template, asked.special_tokens.get("eos_token"))
     model = LoadedModel(NAME, asked.template, "given", asked.special_tokens, stops.tokens, stops.source)
-    return renderer_of(model, Render())
+    return renderer_of(model, msgspec.convert(asked.sections.get("render", {}), Render))
 
 
 def _answer(asked: Asked) -> Answered:
     from turnmill.config import reloaded
 
-    config = reloaded({"sources": [asked.source], "model": {"template": "chatml"}})
+    config = reloaded({"sources": [asked.source], "model": {"template": "chatml"}, **asked.sections})
     selection = Selection(str(asked.row))
     try:
         for _ in explain(config, {}, selection):

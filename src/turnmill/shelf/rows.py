@@ -1,17 +1,17 @@
-"""The rows of datasets: how many would leave and why, what two datasets share, and one row under a template."""
+"""The rows of datasets: what two datasets share, and one row under a template."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from turnmill.errors import UsageError
 from turnmill.shelf.content import copied, line_row, row_outcomes, source_of
 from turnmill.shelf.manifest import Manifest
+from turnmill.shelf.profile import MAX_TOLD_ROWS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,64 +19,8 @@ if TYPE_CHECKING:
 
     from turnmill.conversation import Json
 
-MAX_ROWS = 200_000
-MAX_SECONDS = 20.0
-"""How many rows are looked at for one answer, and for how long."""
-MAX_TOLD_ROWS = 20
+MAX_COMPARED_SECONDS = 60.0
 ID_BYTES = 16
-
-
-@dataclass(slots=True)
-class CheckedRows:
-    """What the rows of a dataset would come to."""
-
-    rows: int = 0
-    accepted: int = 0
-    codes: Counter[str] = field(default_factory=Counter)
-    faults: list[dict[str, Json]] = field(default_factory=list)
-    """The first rows that would leave: `line`, `code`, `error`."""
-    complete: bool = True
-
-    def as_json(self) -> dict[str, Json]:
-        """The answer."""
-        return {
-            "rows": self.rows,
-            "accepted": self.accepted,
-            "codes": dict(sorted(self.codes.items())),
-            "faults": [*self.faults],
-            "complete": self.complete,
-        }
-
-
-def check_rows(
-    folder: Path, manifest: Manifest, *, max_rows: int = MAX_ROWS, max_seconds: float = MAX_SECONDS
-) -> CheckedRows:
-    """Check rows as `turnmill check` does, up to so many and for so long.
-
-    Args:
-        folder: the dataset's real directory.
-        manifest: of the dataset.
-        max_rows: that are looked at.
-        max_seconds: after which no further row is.
-
-    Raises:
-        UsageError: the file cannot be read, or the dialect of its rows cannot be told.
-    """
-    found = CheckedRows()
-    until = time.monotonic() + max_seconds
-    for outcome in row_outcomes(folder, manifest):
-        if found.rows >= max_rows or time.monotonic() > until:
-            found.complete = False
-            break
-        found.rows += 1
-        if outcome.fault is None:
-            found.accepted += 1
-            continue
-        found.codes[outcome.fault.code] += 1
-        if len(found.faults) < MAX_TOLD_ROWS:
-            said = {"line": outcome.record.source_line, "code": outcome.fault.code, "error": outcome.fault.message}
-            found.faults.append(said)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +37,7 @@ class TookTooLong(UsageError):
 
 
 def shared_rows(
-    here: tuple[Path, Manifest], there: tuple[Path, Manifest], *, max_seconds: float = 3 * MAX_SECONDS
+    here: tuple[Path, Manifest], there: tuple[Path, Manifest], *, max_seconds: float = MAX_COMPARED_SECONDS
 ) -> dict[str, Any]:
     """What two datasets have in common, by the ids of their conversations; a row's id takes 24 bytes meanwhile.
 
@@ -103,7 +47,7 @@ def shared_rows(
         max_seconds: of both together.
 
     Raises:
-        UsageError: as `check_rows`.
+        UsageError: as `profile_of`.
         TookTooLong: there are too many rows.
     """
     import numpy as np
@@ -141,7 +85,7 @@ def explain_row(
     folder: Path,
     manifest: Manifest,
     line: int,
-    model: Mapping[str, Any],
+    sections: Mapping[str, Any],
     template_text: str | None = None,
 ) -> dict[str, Json]:
     """One row as `turnmill explain --json` says it.
@@ -150,7 +94,7 @@ def explain_row(
         folder: the dataset's real directory.
         manifest: of the dataset.
         line: on which it stands, from 1; of a file that is not JSON lines, the row.
-        model: fields of the config's section `model`.
+        sections: of the config: `model`, and what is to differ from the defaults of `render`, `loss` and `fit`.
         template_text: a stranger's template, rendered in a limited process in place of the model's.
 
     Raises:
@@ -159,18 +103,21 @@ def explain_row(
     row = line_row(folder, manifest, line)
     with copied(folder, manifest) as path:
         try:
-            return _explained(source_of(path, manifest), row, dict(model), template_text)
+            return _explained(source_of(path, manifest), row, dict(sections), template_text)
         except UsageError as error:
             error.message = error.message.replace(str(path), manifest.file)
             raise
 
 
-def _explained(source: dict[str, Json], row: int, model: dict[str, Any], template_text: str | None) -> dict[str, Json]:
+def _explained(
+    source: dict[str, Json], row: int, sections: dict[str, Any], template_text: str | None
+) -> dict[str, Json]:
     from turnmill.config import reloaded
     from turnmill.shelf.foreign_template import explain_foreign
     from turnmill.verbs.explain import Selection, explain
 
     if template_text is not None:
-        return explain_foreign(source, row, template_text, model.get("special_tokens") or {})
-    config = reloaded({"sources": [source], "model": model})
+        model = sections.pop("model")
+        return explain_foreign(source, row, template_text, model.get("special_tokens") or {}, sections)
+    config = reloaded({"sources": [source], **sections})
     return next(explain(config, {}, Selection(str(row)))).as_json()

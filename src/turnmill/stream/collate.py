@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from turnmill.stream.items import Item
+from turnmill.tokens.pack import packed
 
 if TYPE_CHECKING:
     import torch
@@ -87,6 +88,24 @@ def apart(item: Item) -> list[Item]:
         {**{name: values[number] for name, values in parts.items()}, "seq_lengths": item["seq_lengths"][number:][:1]}
         for number in range(len(item["seq_lengths"]))
     ]
+
+
+def packed_together(items: Sequence[Item], max_tokens: int) -> list[Item]:
+    """The examples of a batch in as few packs as they fit in, for batches that are made on the fly.
+
+    Args:
+        items: of a batch.
+        max_tokens: of a pack; a single example that is longer has one of its own.
+    """
+    examples = [example for item in items for example in apart(item)]
+    lengths = [min(len(example["input_ids"]), max_tokens) for example in examples]
+    plan = packed(lengths, max_tokens, in_order=False)
+    return [_joined([examples[number] for number in numbers]) for numbers in plan.lists()]
+
+
+def _joined(examples: Sequence[Item]) -> Item:
+    names = ("input_ids", "labels", "loss_weights", "seq_lengths")
+    return {name: np.concatenate([example[name] for example in examples]) for name in names}
 
 
 def _padded(items: Sequence[Item], pad_id: int) -> dict[str, NDArray[Any]]:

@@ -20,7 +20,7 @@ from turnmill.files.quarantine import Left
 from turnmill.rendered import Example
 from turnmill.stream.epoch_stream import EpochStream
 from turnmill.stream.items import Item, item_of
-from turnmill.stream.row_order import Cut, Places, RowOrder, in_blocks
+from turnmill.stream.row_order import Cut, OfSource, Places, RowOrder, in_blocks
 from turnmill.tokens.labels import loss_weights
 
 TOGETHER = 256
@@ -82,15 +82,17 @@ class Make(Protocol):
 class RowStream(EpochStream):
     """The batches that one rank learns from, made of rows on the fly.
 
-    Every row of an epoch comes once over all ranks and workers. A batch is made of `batch_size` rows: a row that gives
-    no example makes its batch smaller (one token that learns nothing stands for an empty one), a row that gives several
-    makes it larger. So each rank has the same number of batches, whatever becomes of its rows.
+    Every row of an epoch comes once over all ranks and workers; of a mix, as often as its source's share says. A batch
+    is made of `batch_size` rows: a row that gives no example makes its batch smaller (one token that learns nothing
+    stands for an empty one), a row that gives several makes it larger. So each rank has the same number of batches,
+    whatever becomes of its rows.
 
     Args:
         rows: what is read.
         make: what makes examples of it.
         cut: how its batches are cut of an epoch.
         on_left: is given every row of this rank that gives no example, with its code, once its batch is taken.
+        mixed: how many rows an epoch has of each source; None: every row once.
 
     Attributes:
         epoch: of the next batch.
@@ -108,12 +110,13 @@ class RowStream(EpochStream):
         make: Make,
         cut: Cut,
         on_left: Callable[[Left], None] | None = None,
+        mixed: tuple[OfSource, ...] | None = None,
     ) -> None:
         super().__init__(cut.batch_size, cut.rank, cut.ranks)
-        if not sum(rows.block_rows):
-            raise UsageError("there are no rows to stream", next_step="turnmill census DATA")
         self._rows, self._make = rows, make
-        self._order = RowOrder(rows.block_rows, cut)
+        self._order = RowOrder(rows.block_rows, cut, mixed)
+        if not self._order.rows:
+            raise UsageError("there are no rows to stream", next_step="turnmill census DATA")
         self._on_left = on_left
         self.counts: Counter[str] = Counter()
 
@@ -146,7 +149,7 @@ class RowStream(EpochStream):
         }
         waiting = iter(steps)
         while some := list(islice(waiting, -(-TOGETHER // self._batch_size))):
-            rows = [[held.pop((block, place)) for block, place in step.tolist()] for step in some]
+            rows = [[held[block, place] for block, place in step.tolist()] for step in some]
             made = iter(self._made([row for step in rows for row in step]))
             for step in rows:
                 yield _batch(list(islice(made, len(step))))
@@ -205,7 +208,9 @@ class RowStream(EpochStream):
     def _identity(self) -> dict[str, Any]:
         cut = self._order.cut._asdict()
         del cut["rank"]
-        return {"rows": self._rows.identity, "made": self._make.identity, **cut}
+        mixed = self._order.mixed
+        drawn = {} if mixed is None else {"drawn": {one.share.source: one.share.drawn for one in mixed}}
+        return {"rows": self._rows.identity, "made": self._make.identity, **cut, **drawn}
 
 
 def _batch(made: Sequence[list[Example] | Left]) -> Batch:

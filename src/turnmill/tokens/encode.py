@@ -21,7 +21,7 @@ from turnmill.errors import Rejected
 from turnmill.rendered import Span
 from turnmill.tokens.accelerators import Accelerator, accelerator_of
 from turnmill.tokens.encoded import ByteEncoded, Encoded
-from turnmill.tokens.offsets import ByteOffsets, is_byte_level
+from turnmill.tokens.offsets import ByteOffsets, bytes_of, is_byte_level
 
 CONFIRM_EVERY = 256
 """Of so many texts that are encoded the fast way one is encoded by the tokenizer too."""
@@ -81,6 +81,15 @@ class Encoder:
     def way(self) -> str:
         """How texts are encoded: `tokenizers`, or the name of what gives the same ids faster."""
         return self._fast.name if self._fast else "tokenizers"
+
+    def is_control(self, ids: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """(tokens,) whether each is a control token: one that no text may become unless the template writes it."""
+        return self._is_whole[ids]
+
+    def bytes_of(self, number: int) -> bytes | None:
+        """The bytes that the token of an id stands for; None where its vocabulary does not spell bytes."""
+        spelling = self._main.id_to_token(number)
+        return None if spelling is None else bytes_of(spelling, is_byte_level=self._bytes is not None)
 
     def whole(self, texts: Sequence[str]) -> list[Encoded]:
         """Each text in one encode."""

@@ -11,6 +11,9 @@ from turnmill.rendered import TRAINED_KINDS, Kind, Loss, Span
 Why = Literal["trained", "weight-zero", "not-last", "reasoning-off", "cut", "context", "role", "quoted"]
 """Why a message does or does not train; a row that was rejected says `rejected:CODE` instead."""
 
+SpanWhy = Literal["trained", "template", "role", "reasoning-off", "not-last", "weight-zero"]
+"""Why a span does or does not train: `template`, no message's text; `role`, of one that nothing is learnt from."""
+
 MAY_TRAIN: frozenset[Kind] = TRAINED_KINDS | {"result"}
 
 
@@ -52,6 +55,21 @@ class Policy:
         if self._loss.turns == "last" and self.turn(span) != len(self.turns) - 1:
             return 0.0
         return self._weights.get(span.message, 1.0)
+
+    def why_of(self, span: Span) -> SpanWhy:
+        """Why the tokens of a span train, or what keeps them from it."""
+        if self.weight(span) > 0:
+            return "trained"
+        if span.kind in ("frame", "scaffold"):
+            return "template"
+        if span.kind == "result":
+            return "weight-zero" if self._loss.observations else "role"
+        if span.kind not in TRAINED_KINDS or span.message not in self._turn_of:
+            return "role"
+        if span.kind == "reasoning" and not self._loss.reasoning:
+            return "reasoning-off"
+        is_early = self._loss.turns == "last" and self.turn(span) != len(self.turns) - 1
+        return "not-last" if is_early else "weight-zero"
 
     def scales(self, tokens: Mapping[int, int]) -> dict[int, float]:
         """The scale of each trained turn, mean 1 over the row's trained tokens.

@@ -6,6 +6,7 @@ their running sum is its place.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Any
 
@@ -15,6 +16,32 @@ from numpy.typing import NDArray
 from turnmill.tokens.encoded import ByteEncoded, Encoded
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+
+
+def _byte_letters() -> dict[str, int]:
+    """The letter that stands for each byte in a byte-level vocabulary (GPT-2's) → the byte."""
+    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = sorted(set(range(0x100)) - set(visible))
+    return {chr(byte): byte for byte in visible} | {chr(0x100 + place): byte for place, byte in enumerate(others)}
+
+
+BYTE_LETTERS = _byte_letters()
+FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")
+"""How a vocabulary of characters spells a byte of a character that it lacks."""
+
+
+def bytes_of(spelling: str, *, is_byte_level: bool) -> bytes | None:
+    """The bytes of a text that a token stands for; None where its spelling does not say them.
+
+    Args:
+        spelling: the token in its vocabulary; not an added token, which is spelled as its text.
+        is_byte_level: whether each of its letters stands for a byte.
+    """
+    if is_byte_level:
+        known = [BYTE_LETTERS.get(letter) for letter in spelling]
+        return None if None in known else bytes(byte for byte in known if byte is not None)
+    found = FALLBACK.fullmatch(spelling)
+    return bytes([int(found[1], 16)]) if found else None
 
 
 class ByteOffsets:

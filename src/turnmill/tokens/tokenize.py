@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from turnmill.conversation import Conversation
 from turnmill.errors import Rejected
 from turnmill.rendered import Example, Loss, Rendered
@@ -49,8 +46,8 @@ class Tokenizing:
                 found.append(fault)
         return found
 
-    def offsets(self, conversation: Conversation, rendered: Rendered, loss: Loss) -> NDArray[np.int64]:
-        """(tokens, 2): the characters [start, end) of each token of the row's example, before it is cut.
+    def placed(self, conversation: Conversation, rendered: Rendered, loss: Loss) -> Encoded:
+        """The tokens of the row's example before it is cut, and where each stands in the text.
 
         Raises:
             Rejected: as `Encoder.segments` does.
@@ -58,7 +55,7 @@ class Tokenizing:
         (encoded,) = self._encoded([_asked(Row("", conversation, rendered, loss))])
         if isinstance(encoded, Rejected):
             raise encoded
-        return encoded.offsets
+        return encoded
 
     def _encoded(self, asked: Sequence[Asked]) -> list[Encoded | Rejected]:
         """Each row's ids, with a border at each trained turn's start that a token would otherwise lie across."""

@@ -25,6 +25,7 @@ from turnmill.files.tables import batches
 from turnmill.models import open_model
 from turnmill.options import Model, Render
 from turnmill.rendered import Rendered
+from turnmill.report.explained_tokens import Tokenized
 from turnmill.report.explanation import Explanation, explain_accepted, explain_left, explain_together, place_of
 from turnmill.tokens.loss import Policy
 from turnmill.verbs.read import open_sources
@@ -170,19 +171,29 @@ def _explained(found: Found, recipe: Recipe, renderer: Callable[[], Renderer] | 
     if made.rendered is None or not made.parts:
         return _explained_left(found, made.fault, made.rendered)
     if made.views:
-        return _explained_views(found, row, line, made.views, recipe)
-    offsets = line.tokenizing.offsets(row, made.rendered, recipe.loss)
-    return explain_accepted(found.row, found.place, row, made.rendered, Policy(row, recipe.loss), (made.parts, offsets))
+        explained = _explained_views(found, row, line, made.views, recipe)
+    else:
+        tokenized = _tokenized(line, Shown(row, made.rendered, made.parts), recipe)
+        explained = explain_accepted(found.row, found.place, row, made.rendered, Policy(row, recipe.loss), tokenized)
+    return msgspec.structs.replace(explained, max_tokens=recipe.max_tokens)
+
+
+def _tokenized(line: Line, shown: Shown, recipe: Recipe) -> Tokenized:
+    encoder = line.tokenizing.encoder
+    encoded = line.tokenizing.placed(shown.conversation, shown.rendered, recipe.loss)
+    return Tokenized(shown.parts, encoded.ids, encoded.offsets, encoder.is_control(encoded.ids), encoder.bytes_of)
 
 
 def _explained_views(found: Found, row: Checked, line: Line, views: Sequence[Shown], recipe: Recipe) -> Explanation:
     """A row that trains in several renders: the last one's text, and the examples of all."""
-    explained = []
-    for conversation, rendered, parts in views:
-        offsets = line.tokenizing.offsets(conversation, rendered, recipe.loss)
-        policy = Policy(conversation, recipe.loss)
-        explained.append(explain_accepted(found.row, found.place, conversation, rendered, policy, (parts, offsets)))
     policy = Policy(row, recipe.loss)
+    explained = []
+    for shown in views:
+        of_view, tokenized = Policy(shown.conversation, recipe.loss), _tokenized(line, shown, recipe)
+        one = explain_accepted(
+            found.row, found.place, shown.conversation, shown.rendered, of_view, tokenized, own_policy=policy
+        )
+        explained.append(one)
     return explain_together(row, explained, policy, views[-1].rendered)
 
 

@@ -27,6 +27,7 @@ from turnmill.stream.row_order import Cut
 from turnmill.stream.row_stream import Picked, RowStream
 from turnmill.verbs import check, filter, tokenize
 from turnmill.verbs.check import CheckTask, RecordCheck
+from turnmill.verbs.live_mix import mixed_records, mixed_rows
 from turnmill.verbs.prepare import recipe_params
 from turnmill.verbs.read import open_sources
 from turnmill.verbs.recipes import prepared_folder, stored_recipes
@@ -162,7 +163,7 @@ def open_rows(
         on_left: is given every row that gives no example.
 
     Raises:
-        UsageError: nothing to read, no model, or a file that rows cannot be picked from.
+        UsageError: nothing to read, no model, weights that cannot be kept, or a file that rows cannot be picked from.
     """
     folder = prepared_folder(config)
     rows: StoredRows | RecordRows
@@ -170,11 +171,14 @@ def open_rows(
         prepared = PreparedData(folder, whole=False)
         recipes, (pack, seed) = stored_recipes(folder, config, origins), _order_of(prepared, config, origins)
         rows = _stored_rows(prepared, side)
+        files = [path for path, _ in rows.groups]
+        mixed = mixed_rows(prepared, files, rows.block_rows) if side == "train" else None
     else:
         recipes = {source.name: tokenize.recipe_of(config, source) for source in config.sources}
         rows, pack, seed = _record_rows(config), config.pack, config.seed
+        mixed = mixed_records(config, [task.source.name for task in rows.tasks], rows.block_rows)
     line = _line_of(recipes, config)
-    return RowStream(rows, line, cut._replace(seed=seed, is_kept=pack.order == "kept"), on_left)
+    return RowStream(rows, line, cut._replace(seed=seed, is_kept=pack.order == "kept"), on_left, mixed)
 
 
 def _order_of(prepared: PreparedData, config: Config, origins: Origins) -> tuple[Pack, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from turnmill.conversation import Json
 from turnmill.errors import UsageError, shell_word
 from turnmill.files.prepared import PreparedData
 from turnmill.mix import Share, Size, shares, stored
+from turnmill.options import Mix
 from turnmill.verbs.read import OpenSource
 
 if TYPE_CHECKING:
@@ -45,9 +46,23 @@ def of_folder(folder: Path) -> list[Share]:
 
 def of_data(opened: Sequence[OpenSource], config: Config) -> list[Share]:
     """What each source would give, if every row that is read became one example: tokens are not known before a run."""
-    sizes = {one.source.name: Size(sum(shard.rows for shard in one.plan.shards), 0, 0) for one in opened}
-    weights = {source.name: source.weight for source in config.sources}
-    return shares(sizes, weights, dataclasses.replace(config.mix, unit="rows"))
+    rows = {one.source.name: sum(shard.rows for shard in one.plan.shards) for one in opened}
+    return of_rows(rows, {source.name: source.weight for source in config.sources}, config.mix)
+
+
+def of_rows(rows: Mapping[str, int], weights: Mapping[str, float | None], options: Mix) -> list[Share]:
+    """What each source would give, if every row became one example.
+
+    Args:
+        rows: by source, in the order of reading.
+        weights: by source; None where none is given.
+        options: the `mix` section; weights are of rows, whatever it says.
+
+    Raises:
+        UsageError: as `mix.shares`.
+    """
+    sizes = {name: Size(count, 0, 0) for name, count in rows.items()}
+    return shares(sizes, weights, dataclasses.replace(options, unit="rows"))
 
 
 def warnings_of(mixed: Sequence[Share]) -> list[str]:

@@ -20,7 +20,7 @@ from turnmill.dialects.detect import TEXT, Detected, detect
 from turnmill.dialects.sessions import TRACE_COLUMNS, has_trace_columns, is_session, session_of, tell_session
 from turnmill.errors import Rejected, StaleError, UsageError, shell_word
 from turnmill.files.foreign import FIRST_RECORDS, refuse_other_formats
-from turnmill.files.plan import SHARD_BYTES, plan
+from turnmill.files.plan import SHARD_BYTES, first_records, plan, row_groups, whole_file
 from turnmill.files.read import records
 from turnmill.files.record import Shard, SourceFile, SourcePlan
 from turnmill.files.stores import is_url
@@ -31,6 +31,8 @@ from turnmill.repairs import repairs
 if TYPE_CHECKING:
     from turnmill.config import Config
 
+UNCOUNTED = 1 << 60
+"""More records than any file has."""
 SAMPLE_RECORDS = 100
 """Good records of a file that `auto` looks at."""
 
@@ -79,6 +81,31 @@ def open_sources(config: Config, *, shard_bytes: int = SHARD_BYTES, is_hashed: b
         first_row += sum(shard.rows for shard in found.shards)
     refuse_mixed_templates(opened)
     return opened
+
+
+def open_uncounted(source: Source, path: str, name: str, read: Read) -> OpenSource:
+    """One local file as a source whose records nobody has counted: for whoever reads on from any place in it.
+
+    Only its beginning is read. It is one shard with an end to its records that is never reached; a Parquet file, which
+    knows its rows, is a shard for each row group.
+
+    Args:
+        source: how its rows are read.
+        path: of the file.
+        name: that it is called by.
+        read: how it is read.
+
+    Raises:
+        UsageError: it is unreadable or empty, or its dialect cannot be told.
+    """
+    whys: dict[str, str] = {}
+    whole = whole_file(source.name, path, name, 0)
+    if whole.layout == "parquet":
+        shards = list(row_groups(whole, 0))
+    else:
+        session = _session_of(source, whys, partial(first_records, whole, read)) or ""
+        shards = [msgspec.structs.replace(whole, session=session, rows=UNCOUNTED)]
+    return _with_dialects(source, SourcePlan(source.name, (), tuple(shards)), read, whys)
 
 
 def refuse_mixed_templates(opened: Sequence[OpenSource]) -> None:

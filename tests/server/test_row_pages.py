@@ -152,3 +152,37 @@ def test_no_answer_about_rows_says_where_they_lie(client: TestClient, put, shelf
         answer = client.get(f"{FACTS}/{part}")
         assert str(shelf) not in answer.text
         assert "/proc" not in answer.text
+
+
+def test_the_rows_of_a_problem_can_be_looked_at(client: TestClient, put, shelf: Path) -> None:
+    put("no dataset?", chat("a") + b"{\n" + chat("a", "b", "c"), 'file = "no dataset?.jsonl"\ndialect = "openai"')
+    item = "/v1/training/datasets/by-name/no%20dataset%3F"
+    assert client.get(item).json()["code"] == "dataset-not-usable"
+    page, profile = client.get(f"{item}/rows").json(), client.get(f"{item}/profile").json()
+    assert [one["code"] for one in page["rows"]] == ["no-assistant-turn", "invalid-json", "last-turn-not-assistant"]
+    assert (page["num_records"], profile["accepted"], sum(profile["codes"].values())) == (None, 0, 3)
+    assert client.get(f"{item}/rows/2").json()["raw"] == "{"
+    assert client.post(f"{item}/replay", json={"repairs": ["drop-trailing-user"]}).json()["passes"] == 1
+
+
+@pytest.mark.parametrize(
+    "manifest", ['file = "gone.jsonl"', "file = ", 'file = "facts.jsonl"\nname = "../x"', 'file = "facts.parquet"']
+)
+def test_problems_without_rows_are_none(client: TestClient, put, manifest: str) -> None:
+    put(manifest=manifest)
+    answer = client.get(f"{FACTS}/rows")
+    assert (answer.status_code, answer.json()["code"]) == (404, "dataset-not-usable")
+
+
+def test_a_problem_that_is_too_large_is_not_looked_at(serve, put) -> None:
+    put(rows=row(1, input="x" * 5000))
+    answer = serve(max_bytes=1000).get(f"{FACTS}/rows")
+    assert (answer.status_code, answer.json()["code"]) == (404, "dataset-not-usable")
+
+
+def test_a_problem_that_links_out_of_the_shelf_is_not_looked_at(client: TestClient, put, shelf: Path) -> None:
+    outside = shelf.parent / "outside"
+    put().rename(outside)
+    shelf.joinpath("facts").symlink_to(outside)
+    answer = client.get(f"{FACTS}/rows")
+    assert (answer.status_code, answer.json()["code"]) == (404, "dataset-not-usable")

@@ -33,7 +33,7 @@ AS_IT_IS = {"content": {MEDIA_TYPE: {"schema": {"type": "string", "format": "bin
 )
 async def file(registry: TheRegistry, name: Name) -> StreamingResponse:
     """The data file as it is, to be kept."""
-    dataset = (await registry.listings.current()).dataset(name)
+    dataset = await registry.readable(name)
     opened = ExitStack()
     try:
         found = await run_sync(opened.enter_context, opened_data(dataset.folder, dataset.manifest))

@@ -33,7 +33,7 @@ CHANGED: dict[int | str, dict[str, Any]] = {409: {"description": "dataset-change
 @router.get(f"{ITEM}/check", response_model=RowCheck, responses={**NOT_MODIFIED, **UNKNOWN, **CHANGED})
 async def check(request: Request, registry: TheRegistry, name: Name) -> Response:
     """How many rows the chat contract rejects, and with which codes; at most 200,000 rows and 20 seconds of them."""
-    whole = await _profiled(registry, (await registry.listings.current()).dataset(name))
+    whole = await _profiled(registry, await registry.readable(name))
     found = msgspec.json.decode(whole.body)
     return answered(request, Written.of({key: found[key] for key in RowCheck.model_fields}))
 
@@ -41,7 +41,7 @@ async def check(request: Request, registry: TheRegistry, name: Name) -> Response
 @router.get(f"{ITEM}/profile", response_model=DatasetProfile, responses={**NOT_MODIFIED, **UNKNOWN, **CHANGED})
 async def profile(request: Request, registry: TheRegistry, name: Name) -> Response:
     """What a check says, and how rows are spread over sources, roles, turns and characters; with the same bounds."""
-    return answered(request, await _profiled(registry, (await registry.listings.current()).dataset(name)))
+    return answered(request, await _profiled(registry, await registry.readable(name)))
 
 
 @router.post(
@@ -53,7 +53,7 @@ async def replay(registry: TheRegistry, name: Name, asked: ReplayRequest) -> Res
     """Which of the rejected rows would pass with other repairs or another dialect; nothing is written."""
     repairs = tuple(asked.repairs or ())
     require_known(repairs, asked.dialect)
-    dataset = (await registry.listings.current()).dataset(name)
+    dataset = await registry.readable(name)
 
     def made() -> dict[str, Any]:
         found = replay_rows(dataset.folder, dataset.manifest, repairs, asked.dialect, asked.line)

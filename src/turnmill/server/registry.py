@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated, cast
 
 from anyio import CapacityLimiter
+from anyio.to_thread import run_sync
 from fastapi import Depends, Query, Request
 
+from turnmill.errors import TurnmillError
 from turnmill.server.listings import Listings
 from turnmill.server.problems import Problem
 from turnmill.server.service import Service
 from turnmill.server.written import Remembered
 from turnmill.shelf.records import Records
+from turnmill.shelf.scan import Dataset
+from turnmill.shelf.unusable import unusable_dataset
 from turnmill.shelf.upload import Incoming
 
 RETRY_AFTER_S = 5
@@ -43,6 +47,19 @@ class Registry:
         self._row_readers: CapacityLimiter | None = None
         self._page_readers: CapacityLimiter | None = None
         self._sidecar_askers: CapacityLimiter | None = None
+
+    async def readable(self, name: str) -> Dataset:
+        """The dataset of that name, or the directory that is a problem, where its rows can be looked at.
+
+        Raises:
+            Problem: 404.
+        """
+        listed = await self.listings.current()
+        is_dataset = any(one.manifest.name == name for one in listed.listing.datasets)
+        if not is_dataset and any(one.dir == name for one in listed.listing.problems):
+            with suppress(TurnmillError, OSError):
+                return await run_sync(unusable_dataset, self.service.shelf, name, limiter=self.page_readers)
+        return listed.dataset(name)
 
     @property
     def row_readers(self) -> CapacityLimiter:

@@ -33,7 +33,7 @@ class RowPage(Answer):
 
     name: str
     sha256: str = Field(description="Of the data file.")
-    num_records: int = Field(description="Rows of the whole dataset.")
+    num_records: int | None = Field(description="Rows of the whole dataset; null of one that is a problem.")
     rows: list[RowSummary]
     next: str | None = Field(description="The cursor of what is behind it; null at the end of the file.")
     scanned: int = Field(description="Rows that were looked at for this page.")

@@ -73,7 +73,7 @@ async def rows(
     cursor: Annotated[str | None, Query(max_length=256, description="`next` of the page before.")] = None,
 ) -> Response:
     """Rows in the order of the file. A page ends after so many rows, or after two seconds with what was found."""
-    dataset = (await registry.listings.current()).dataset(name)
+    dataset = await registry.readable(name)
     place = Place() if cursor is None else _place_of(cursor, dataset)
 
     def made() -> Written:
@@ -104,7 +104,7 @@ async def row(
 ) -> Response:
     """One row: its own bytes, what they hold, and the conversation that it is read as."""
     require_known(repair or (), dialect)
-    dataset = (await registry.listings.current()).dataset(name)
+    dataset = await registry.readable(name)
 
     def made() -> Written:
         with told_of_rows():
@@ -119,7 +119,9 @@ async def row(
 
 def _of(dataset: Dataset, *, counted: bool = True) -> dict[str, Any]:
     said: dict[str, Any] = {"name": dataset.manifest.name, "sha256": dataset.content.sha256}
-    return {**said, "num_records": dataset.content.num_records} if counted else said
+    if not counted:
+        return said
+    return {**said, "num_records": dataset.content.num_records if dataset.content.is_usable else None}
 
 
 def _cursor_of(place: Place, dataset: Dataset) -> str:

@@ -17,6 +17,8 @@ interface HistogramProps {
 
 const HEIGHT = 90;
 const BAR = 24;
+/** Fewer bars are no wider than so many are. */
+const LEAST_BARS = 8;
 
 /** Counts as bars, each of which is a button; the same counts as a table, for whoever reads rather than looks. */
 export function Histogram({ title, bars, onChoose }: HistogramProps) {

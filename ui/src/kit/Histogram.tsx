@@ -31,7 +31,8 @@ export function Histogram({ title, bars, onChoose }: HistogramProps) {
       {/* biome-ignore lint/a11y/useSemanticElements: an SVG cannot be a fieldset */}
       <svg
         className="histogram"
-        viewBox={`0 0 ${BAR * bars.length} ${HEIGHT + 4}`}
+        viewBox={`0 0 ${BAR * Math.max(bars.length, LEAST_BARS)} ${HEIGHT + 4}`}
+        preserveAspectRatio="none"
         role="group"
         aria-label={title}
       >

@@ -25,7 +25,7 @@ export const TextLine = memo(function TextLine({ line }: { line: Line }) {
             className={`piece ${markOf(fact)} kind-${fact.kind}${fact.isControl ? " control" : ""}${isActive ? " active" : ""}`}
             data-at={fact.position}
           >
-            {unhidden(ends ? text.slice(0, -1) : text)}
+            {visible(ends ? text.slice(0, -1) : text, "kept")}
             {ends ? <span className="line-end">↵</span> : null}
           </span>
         );
@@ -51,9 +51,4 @@ function sharesPiece({ segment }: Line, shown: number, asked: number): boolean {
   let place = asked;
   while (place > 0 && segment.from(place) >= (segment.upTo[place] ?? 0)) place -= 1;
   return place === shown;
-}
-
-/** Text with its spaces as they are, and everything else that cannot be seen as a sign. */
-function unhidden(text: string): string {
-  return visible(text).replaceAll("·", " ");
 }

@@ -1,7 +1,7 @@
 /** How a token is shown: white space that can be seen, bytes that are no characters as hex. */
 
 const SEEN: Record<string, string> = {
-  " ": "·",
+  " ": "␣",
   "\n": "↵",
   "\t": "⇥",
   "\r": "␍",
@@ -15,10 +15,10 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\u{1f000}-\u{1faff}]/u;
 const MOST = 48;
 
-/** Text with white space that can be seen. */
-export function visible(text: string): string {
+/** Text with white space that can be seen; spaces stay as they are where they stand between words of a text. */
+export function visible(text: string, spaces: "seen" | "kept" = "seen"): string {
   return text
-    .replace(HIDDEN, (found) => SEEN[found] ?? found)
+    .replace(HIDDEN, (found) => (found === " " && spaces === "kept" ? found : (SEEN[found] ?? found)))
     .replace(UNSEEN, (found) => `\\u{${found.codePointAt(0)?.toString(16)}}`);
 }
 
@@ -29,7 +29,7 @@ export function shownToken(text: string, bytes: string | undefined): string {
   return shown.length > MOST ? `${shown.slice(0, MOST - 1)}…` : shown || "∅";
 }
 
-/** Bytes in hex as text: `20c3` is `·\xc3`. */
+/** Bytes in hex as text: `20c3` is `␣\xc3`. */
 export function shownBytes(hex: string): string {
   const pairs = hex.match(/../g) ?? [];
   return pairs

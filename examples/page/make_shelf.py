@@ -9,7 +9,11 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+
+from turnmill.errors import Rejected
+from turnmill.files.decode import decode
 
 EXAMPLES = Path(__file__).parents[1]
 LONG_TURNS = 1000
@@ -17,7 +21,6 @@ SETS = {
     "assistant": ("assistant.jsonl", "Several turns, system messages, reasoning, calls, weights", "openai"),
     "tools": ("tools.json", "Function calls and observations in ShareGPT's shape", "sharegpt"),
     "instructions": ("instructions.json", "Instruction, input and history in Alpaca's shape", "alpaca"),
-    "faulty": ("faulty.jsonl", "One row in order, and one row for each of 15 faults", "openai"),
 }
 """Name → file of examples/, description and dialect."""
 FETCHED = {
@@ -39,6 +42,8 @@ def main(place: Path) -> None:
         fetched(place / "fetched", [file for file, *_ in FETCHED.values()]), FETCHED.items(), strict=True
     ):
         put(shelf / name, path, description, dialect)
+    put(shelf / "faulty", readable(place / "faulty.jsonl"), "One row in order, and one for each of ten faults", "openai")
+    put(shelf / "unreadable", EXAMPLES / "faulty.jsonl", "The same with five lines that are no JSON", "openai")
     put(shelf / "long", long_chat(place / "long.jsonl"), f"One chat of {LONG_TURNS:,} turns", "openai")
     facts = shelf / "world-facts"
     shutil.copytree(EXAMPLES / "shelf" / "datasets_training" / "world-facts", facts, dirs_exist_ok=True)
@@ -54,6 +59,17 @@ def put(folder: Path, file: Path, description: str, dialect: str) -> None:
     format_ = file.suffix.removeprefix(".")
     lines = {"file": file.name, "format": format_, "description": description, "dialect": dialect, "version": "1"}
     folder.joinpath("dataset.toml").write_text("".join(f"{key} = {json.dumps(text)}\n" for key, text in lines.items()))
+
+
+def readable(path: Path) -> Path:
+    """The rows of faulty.jsonl that are JSON: the others keep a file from being a dataset."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        for line in EXAMPLES.joinpath("faulty.jsonl").read_bytes().splitlines(keepends=True):
+            with suppress(Rejected):
+                decode(line)
+                file.write(line)
+    return path
 
 
 def long_chat(path: Path) -> Path:

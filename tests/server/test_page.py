@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -62,6 +63,13 @@ def test_assets_are_kept_for_ever(client: TestClient, bundle: Path) -> None:
     answer = client.get("/page/assets/index-abc.js")
     assert (answer.text, answer.headers["content-type"].partition(";")[0]) == ("1", "text/javascript")
     assert "immutable" in answer.headers["cache-control"]
+
+
+def test_a_bundle_that_is_built_anew_is_served(client: TestClient, bundle: Path) -> None:
+    assert client.get("/page/assets/index-def.js").status_code == 404
+    bundle.joinpath("assets", "index-def.js").write_text("2")
+    os.utime(bundle / "index.html", (1, 1))
+    assert client.get("/page/assets/index-def.js").text == "2"
 
 
 def test_assets_travel_packed_to_whoever_takes_them_so(client: TestClient, bundle: Path) -> None:

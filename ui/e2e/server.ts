@@ -98,11 +98,13 @@ export class Server {
     rmSync(this.place, { recursive: true, force: true });
   }
 
-  /** A new access token of this server. */
+  turnmill(...args: string[]): string {
+    return python("-m", "turnmill", ...args).trim();
+  }
+
+  /** A new access token of this server, which is named like its scope. */
   token(scope: "read" | "write" | "admin", ...more: string[]): string {
-    return python(
-      "-m",
-      "turnmill",
+    return this.turnmill(
       "access-token",
       "new",
       scope,
@@ -111,6 +113,6 @@ export class Server {
       "--database",
       this.database,
       ...more,
-    ).trim();
+    );
   }
 }

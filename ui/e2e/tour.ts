@@ -34,7 +34,7 @@ async function screens(): Promise<[name: string, path: string][]> {
     ["conversation", "datasets/assistant/rows/7"],
     ["conversation-long", "datasets/long/rows/1"],
     ["tokens", "datasets/assistant/rows/7/tokens?model=tiny"],
-    ["tokens-two-templates", "datasets/assistant/rows/7/tokens?model=tiny&against=llama-3"],
+    ["tokens-two-templates", "datasets/assistant/rows/7/tokens?model=tiny&against=llama3"],
     ["quarantine", "datasets/faulty/quarantine"],
     ["compare", "datasets/assistant/compare?against=tools"],
     ["mix", "mix"],

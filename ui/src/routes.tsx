@@ -1,27 +1,34 @@
 /** Every screen: its path, and what is loaded when somebody goes there. */
 import { type ComponentType, lazy } from "react";
+import { type Loaded, persistently } from "./kit/loading";
 
 export interface PageRoute {
   path: string;
   Screen: ComponentType;
+  /** Fetches the screen's code, so that it is there should the server be gone when somebody goes there. */
+  load: () => Promise<Loaded>;
+}
+
+function screen(load: () => Promise<Loaded>): Omit<PageRoute, "path"> {
+  return { Screen: lazy(() => persistently(load)), load };
 }
 
 /** In the order in which they are tried: a path of fixed words stands before one that takes any. */
 export const ROUTES: readonly PageRoute[] = [
-  { path: "/", Screen: lazy(() => import("./screens/datasets/Datasets")) },
-  { path: "/datasets/:name", Screen: lazy(() => import("./screens/dataset/Dataset")) },
-  { path: "/datasets/:name/quarantine", Screen: lazy(() => import("./screens/quarantine/Quarantine")) },
-  { path: "/datasets/:name/compare", Screen: lazy(() => import("./screens/compare/Compare")) },
-  { path: "/datasets/:name/rows/:line", Screen: lazy(() => import("./screens/conversation/Conversation")) },
-  { path: "/datasets/:name/rows/:line/tokens", Screen: lazy(() => import("./screens/tokens/Tokens")) },
-  { path: "/mix", Screen: lazy(() => import("./screens/mix/Mix")) },
-  { path: "/jobs", Screen: lazy(() => import("./screens/jobs/Jobs")) },
-  { path: "/jobs/new", Screen: lazy(() => import("./screens/jobs/NewJob")) },
-  { path: "/jobs/:id", Screen: lazy(() => import("./screens/jobs/Job")) },
-  { path: "/jobs/:id/training", Screen: lazy(() => import("./screens/training/Training")) },
-  { path: "/jobs/:id/audit", Screen: lazy(() => import("./screens/audit/Audit")) },
-  { path: "/jobs/:id/quarantine", Screen: lazy(() => import("./screens/quarantine/JobQuarantine")) },
-  { path: "/settings", Screen: lazy(() => import("./screens/settings/Settings")) },
+  { path: "/", ...screen(() => import("./screens/datasets/Datasets")) },
+  { path: "/datasets/:name", ...screen(() => import("./screens/dataset/Dataset")) },
+  { path: "/datasets/:name/quarantine", ...screen(() => import("./screens/quarantine/Quarantine")) },
+  { path: "/datasets/:name/compare", ...screen(() => import("./screens/compare/Compare")) },
+  { path: "/datasets/:name/rows/:line", ...screen(() => import("./screens/conversation/Conversation")) },
+  { path: "/datasets/:name/rows/:line/tokens", ...screen(() => import("./screens/tokens/Tokens")) },
+  { path: "/mix", ...screen(() => import("./screens/mix/Mix")) },
+  { path: "/jobs", ...screen(() => import("./screens/jobs/Jobs")) },
+  { path: "/jobs/new", ...screen(() => import("./screens/jobs/NewJob")) },
+  { path: "/jobs/:id", ...screen(() => import("./screens/jobs/Job")) },
+  { path: "/jobs/:id/training", ...screen(() => import("./screens/training/Training")) },
+  { path: "/jobs/:id/audit", ...screen(() => import("./screens/audit/Audit")) },
+  { path: "/jobs/:id/quarantine", ...screen(() => import("./screens/quarantine/JobQuarantine")) },
+  { path: "/settings", ...screen(() => import("./screens/settings/Settings")) },
 ];
 
 /** What the bar at the top leads to; `covers` are the paths that belong to it. */

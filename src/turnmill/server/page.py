@@ -59,7 +59,8 @@ def front(request: Request) -> Response:
 @router.get(f"{ROOT}/assets/{{name}}")
 def asset(request: Request, name: str) -> Response:
     """A file of the bundle, packed where the browser takes it so."""
-    path = _assets(BUNDLE).get(name)
+    index = BUNDLE / "index.html"
+    path = _assets(BUNDLE, index.stat().st_mtime_ns).get(name) if index.is_file() else None
     if path is None:
         raise Problem(404, "not-found", "the page has no such file; load the page anew")
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
@@ -90,8 +91,8 @@ def is_of_page(path: str) -> bool:
 
 
 @lru_cache(maxsize=4)
-def _assets(bundle: Path) -> dict[str, Path]:
-    """The files of a bundle by name: nothing of a request ever becomes a path."""
+def _assets(bundle: Path, _built_ns: int) -> dict[str, Path]:
+    """The files of a bundle by name, as it was built: nothing of a request ever becomes a path."""
     return {path.name: path for path in bundle.joinpath("assets").glob("*") if path.is_file()}
 
 

@@ -10,9 +10,7 @@ export type Schemas = components["schemas"];
 /** `fetch` with the token of this tab; where the server refuses it, somebody is asked for another one. */
 export async function fetchWithToken(request: Request): Promise<Response> {
   const { token } = currentSession();
-  const url = new URL(request.url);
-  url.pathname = placed(url.pathname);
-  const sent = new Request(url, request);
+  const sent = await placedRequest(request);
   if (token) sent.headers.set("Authorization", `Bearer ${token}`);
   const response = await fetch(sent).catch((error: unknown) => {
     if (sent.signal.aborted) throw error;
@@ -29,6 +27,17 @@ export async function fetchWithToken(request: Request): Promise<Response> {
     askForToken(problem.detail, token);
   }
   return response;
+}
+
+/** The request where this server has its interface; a body is sent whole, for a stream would need HTTP/2. */
+async function placedRequest(request: Request): Promise<Request> {
+  const url = new URL(request.url);
+  const pathname = placed(url.pathname);
+  if (pathname === url.pathname) return request;
+  url.pathname = pathname;
+  const { method, headers, signal } = request;
+  const body = request.body === null ? null : await request.blob();
+  return new Request(url, { method, headers, signal, body });
 }
 
 export const client = createClient<paths>({

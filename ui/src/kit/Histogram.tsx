@@ -17,6 +17,8 @@ interface HistogramProps {
 
 const HEIGHT = 90;
 const BAR = 24;
+/** Fewer bars are no wider than so many are. */
+const LEAST_BARS = 8;
 
 /** Counts as bars, each of which is a button; the same counts as a table, for whoever reads rather than looks. */
 export function Histogram({ title, bars, onChoose }: HistogramProps) {
@@ -29,7 +31,8 @@ export function Histogram({ title, bars, onChoose }: HistogramProps) {
       {/* biome-ignore lint/a11y/useSemanticElements: an SVG cannot be a fieldset */}
       <svg
         className="histogram"
-        viewBox={`0 0 ${BAR * bars.length} ${HEIGHT + 4}`}
+        viewBox={`0 0 ${BAR * Math.max(bars.length, LEAST_BARS)} ${HEIGHT + 4}`}
+        preserveAspectRatio="none"
         role="group"
         aria-label={title}
       >

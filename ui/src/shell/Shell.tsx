@@ -12,11 +12,14 @@ import { ThemeChoice } from "./ThemeChoice";
 
 type Over = "palette" | "sheet" | null;
 
+const SCREENS_LATER_MS = 2_000;
+
 /** The whole page: where one can go, the screen one is on, and the windows over it. */
 export function Shell() {
   const [over, setOver] = useState<Over>(null);
   const close = () => setOver(null);
   useKeys(setOver);
+  useEffect(fetchScreensLater, []);
   return (
     <>
       <button type="button" className="skip" onClick={focusContent}>
@@ -83,6 +86,14 @@ function Bar({ onPalette, onSheet }: { onPalette: () => void; onSheet: () => voi
       </div>
     </header>
   );
+}
+
+/** Fetches the code of all screens once the first one has long been shown. */
+function fetchScreensLater(): () => void {
+  const timer = setTimeout(() => {
+    for (const { load } of ROUTES) load().catch(() => undefined); // it is tried again when somebody goes there
+  }, SCREENS_LATER_MS);
+  return () => clearTimeout(timer);
 }
 
 /** `Ctrl+K` anywhere, and the shortcuts in force elsewhere than in a field. */

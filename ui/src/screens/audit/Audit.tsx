@@ -1,153 +1,140 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useCallback } from "react";
-import { useSearchParams } from "wouter";
+import { Link, useSearchParams } from "wouter";
 import { answered, client, type Schemas } from "@/api/client";
-import { Asked } from "@/kit/Asked";
+import { Asked, Busy } from "@/kit/Asked";
 import { Badge } from "@/kit/Badge";
 import { Empty } from "@/kit/Empty";
+import { Facts } from "@/kit/Facts";
 import { LongList } from "@/kit/LongList";
 import { Page } from "@/kit/Page";
 import { usePathPart } from "@/kit/params";
+import { datasetPath, jobPath } from "@/routes";
 import { useJob } from "../jobs/jobs";
 import "./audit.css";
-import { Measures } from "./Measures";
 
-type Answer = Schemas["AuditAnswer"];
-const ONLY = ["exact", "different", "unanswered"] as const;
+const LINE_PIXELS = 220;
+const ONLY = {
+  exact: "the recorded answer",
+  different: "another answer",
+  unanswered: "no answer",
+} as const;
+type Only = keyof typeof ONLY;
 
-/** The questions of an audit: the answer that was recorded beside the model's, and how near they are. */
+/** What a model answers to the questions that it was trained on, beside the recorded answers. */
 export default function Audit() {
   const id = usePathPart("id");
   const job = useJob(id);
   const [search, setSearch] = useSearchParams();
-  const only = ONLY.find((one) => one === search.get("only"));
-  const contains = search.get("contains") ?? "";
-  const choose = (name: string, value: string) =>
-    setSearch(
-      (before) => {
-        const next = new URLSearchParams(before);
-        if (value) next.set(name, value);
-        else next.delete(name);
-        return next;
-      },
-      { replace: name === "contains" },
-    );
+  const only = (Object.keys(ONLY) as Only[]).find((one) => one === search.get("only"));
+  const found = useAnswers(id, only);
+  const answers = found.data?.pages.flatMap((page) => page.answers) ?? [];
   return (
-    <Page title={job.data ? `Audit on ${job.data.dataset}` : "Audit"}>
-      <Asked query={job} what="the audit">
-        {(found) => (
-          <>
-            <Measures result={found.result} />
-            <div className="row">
-              <label>
-                Answers{" "}
-                <select value={only ?? ""} onChange={(event) => choose("only", event.target.value)}>
-                  <option value="">all</option>
-                  {ONLY.map((one) => (
-                    <option key={one}>{one}</option>
-                  ))}
-                </select>
-              </label>
-              <label>
-                With the words{" "}
-                <input
-                  type="search"
-                  maxLength={200}
-                  value={contains}
-                  onChange={(event) => choose("contains", event.target.value)}
-                />
-              </label>
-            </div>
-            <Answers id={id} status={found.status} only={only} contains={contains} />
-          </>
-        )}
+    <Page
+      title={job.data ? `Audit over ${job.data.dataset}` : "Audit"}
+      actions={
+        <Link href={jobPath(id)} className="button">
+          The job
+        </Link>
+      }
+    >
+      <Measures result={job.data?.result} />
+      <label className="row">
+        Show
+        <select
+          value={only ?? ""}
+          onChange={(event) => setSearch(event.target.value ? { only: event.target.value } : {})}
+        >
+          <option value="">every question</option>
+          {Object.entries(ONLY).map(([name, said]) => (
+            <option key={name} value={name}>
+              {said}
+            </option>
+          ))}
+        </select>
+      </label>
+      <Asked query={found} what="the answers">
+        {() =>
+          answers.length === 0 && !found.hasNextPage ? (
+            <Empty title="There is no such answer." />
+          ) : (
+            <LongList
+              label="Questions and answers"
+              className="answers"
+              count={answers.length}
+              estimate={LINE_PIXELS}
+              onNearEnd={() => found.hasNextPage && !found.isFetching && void found.fetchNextPage()}
+            >
+              {(place) =>
+                answers[place] ? <Answer answer={answers[place]} dataset={job.data?.dataset ?? ""} /> : null
+              }
+            </LongList>
+          )
+        }
       </Asked>
+      {found.isFetching ? <Busy what="answers" /> : null}
     </Page>
   );
 }
 
-interface AnswersProps {
-  id: string;
-  status: string;
-  only: (typeof ONLY)[number] | undefined;
-  contains: string;
-}
-
-function Answers({ id, status, only, contains }: AnswersProps) {
-  const query = { ...(only ? { only } : {}), ...(contains ? { contains } : {}) };
-  const answers = useInfiniteQuery({
-    queryKey: ["job", id, "answers", status, query],
+function useAnswers(id: string, only: Only | undefined) {
+  return useInfiniteQuery({
+    queryKey: ["answers", id, only],
     queryFn: ({ pageParam }) =>
       answered(
         client.GET("/v1/training/jobs/{job_id}/answers", {
-          params: { path: { job_id: id }, query: { ...query, cursor: pageParam } },
+          params: { path: { job_id: id }, query: { cursor: pageParam, ...(only ? { only } : {}) } },
         }),
       ),
     initialPageParam: 0,
     getNextPageParam: (page) => page.next ?? undefined,
   });
-  const { hasNextPage, isFetching, isError, fetchNextPage } = answers;
-  const onNearEnd = useCallback(() => {
-    if (hasNextPage && !isFetching && !isError) void fetchNextPage();
-  }, [hasNextPage, isFetching, isError, fetchNextPage]);
-  return (
-    <Asked query={answers} what="the answers">
-      {({ pages }) => {
-        const found = pages.flatMap((page) => page.answers);
-        if (found.length === 0 && hasNextPage) {
-          return (
-            <button type="button" onClick={() => void fetchNextPage()} disabled={isFetching}>
-              None so far: look on
-            </button>
-          );
-        }
-        if (found.length === 0) return <Empty title="No answer is like that." />;
-        return (
-          <LongList
-            label="Answers"
-            className="answers"
-            count={found.length}
-            estimate={150}
-            onNearEnd={onNearEnd}
-          >
-            {(index) => {
-              const answer = found[index];
-              return answer ? <OneAnswer answer={answer} /> : null;
-            }}
-          </LongList>
-        );
-      }}
-    </Asked>
-  );
 }
 
-function OneAnswer({ answer }: { answer: Answer }) {
+/** The figures of all answers together, as the job says them. */
+function Measures({ result }: { result: Record<string, unknown> | undefined }) {
+  const measures = result?.measures;
+  if (typeof measures !== "object" || measures === null) return null;
+  const told = Object.entries(measures).filter(([, value]) => typeof value === "number");
+  return <Facts of={Object.fromEntries(told.map(([name, value]) => [name, figure(value as number)]))} />;
+}
+
+function Answer({ answer, dataset }: { answer: Schemas["AuditAnswer"]; dataset: string }) {
   return (
     <article className="answer">
-      <p className="asked">{answer.asked}</p>
+      <div className="row apart">
+        <Link href={datasetPath(dataset, "rows", answer.source_line)}>row {answer.source_line}</Link>
+        <span className="row">
+          <Score name="exact" value={answer.exact} />
+          <Score name="f1" value={answer.f1} />
+          <Score name="nll" value={answer.nll} />
+          {answer.answer !== null && !answer.ended ? <Badge tone="warn">did not end</Badge> : null}
+          {answer.fault ? <Badge tone="bad">{answer.fault}</Badge> : null}
+        </span>
+      </div>
+      <h3>Asked</h3>
+      <p className="said">{answer.asked}</p>
       <div className="beside">
         <div>
           <h3>Recorded</h3>
-          <p>{answer.recorded}</p>
+          <p className="said">{answer.recorded}</p>
         </div>
         <div>
           <h3>The model</h3>
-          <p>{answer.answer ?? <em>no answer: {answer.fault}</em>}</p>
+          <p className="said">{answer.answer ?? "–"}</p>
         </div>
       </div>
-      <p className="row quiet">
-        <Verdict answer={answer} />
-        {answer.f1 === null ? null : <span>F1 {answer.f1.toFixed(2)}</span>}
-        {answer.nll === null ? null : <span>{answer.nll.toFixed(3)} nats a token</span>}
-        <span>
-          {answer.source}, {answer.source_file}:{answer.source_line}
-        </span>
-      </p>
     </article>
   );
 }
 
-function Verdict({ answer }: { answer: Answer }) {
-  if (answer.fault !== null) return <Badge tone="bad">unanswered</Badge>;
-  return answer.exact === 1 ? <Badge tone="good">exact</Badge> : <Badge tone="warn">different</Badge>;
+function Score({ name, value }: { name: string; value: number | null }) {
+  return value === null ? null : (
+    <span className="quiet">
+      {name} {figure(value)}
+    </span>
+  );
+}
+
+function figure(value: number): string {
+  return Number.isInteger(value) ? value.toLocaleString("en") : value.toPrecision(3);
 }

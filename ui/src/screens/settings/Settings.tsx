@@ -2,30 +2,26 @@ import { useQuery } from "@tanstack/react-query";
 import { answered, client, type Schemas } from "@/api/client";
 import { signOut, useSession } from "@/api/session";
 import { Asked } from "@/kit/Asked";
-import { Badge } from "@/kit/Badge";
+import { Badge, type Tone } from "@/kit/Badge";
 import { Facts } from "@/kit/Facts";
 import { bytes, when, whole } from "@/kit/numbers";
 import { Page } from "@/kit/Page";
-import "./settings.css";
-import { Tokens } from "./Tokens";
+import { AccessTokens } from "./AccessTokens";
 
-const LOOK_MS = 10_000;
+const HEALTH_MS = 10_000;
 
-/** What the server is, how it fares, and who may do what. */
+/** What the server is and how it fares, and who may ask it for what. */
 export default function Settings() {
-  const about = useQuery({
-    queryKey: ["about"],
-    queryFn: () => answered(client.GET("/v1/training/about")),
-  });
+  const about = useQuery({ queryKey: ["about"], queryFn: () => answered(client.GET("/v1/training/about")) });
   return (
     <Page title="Settings">
-      <Asked query={about} what="the server">
+      <Asked query={about} what="what the server is">
         {(found) => (
           <>
-            <Access about={found} />
-            <Health />
             <Server about={found} />
-            {found.scope === "admin" ? <Tokens about={found} /> : null}
+            <Health />
+            <Session about={found} />
+            {found.scope === "admin" ? <AccessTokens about={found} /> : null}
           </>
         )}
       </Asked>
@@ -33,68 +29,52 @@ export default function Settings() {
   );
 }
 
-function Access({ about }: { about: Schemas["About"] }) {
-  const { token } = useSession();
-  const { token: used } = about;
+function Server({ about }: { about: Schemas["About"] }) {
   return (
-    <section aria-label="Access">
-      <h2>Access</h2>
+    <section aria-label="Server">
+      <h2>Server</h2>
+      {about.read_only ? (
+        <p>
+          <Badge tone="warn">read-only</Badge> It only reads: whatever would change anything is refused.
+        </p>
+      ) : null}
       <Facts
         of={{
-          Token: used ? used.name : "none is needed: whoever reaches this address may do everything",
-          Scope: about.scope,
-          Expires: used ? (used.expires_at ? when(used.expires_at) : "never") : null,
-          Changes: about.read_only ? (
-            <Badge tone="warn">read-only</Badge>
-          ) : (
-            "taken, where the scope allows them"
-          ),
+          Version: about.version,
+          Database: about.database,
+          Models: about.models.join(", ") || "none; `turnmill serve --models NAME=DIRECTORY` gives it some",
+          Templates: about.templates.join(", "),
+          Exporters: about.exporters.join(", "),
+          "A data file has at most": bytes(about.limits.max_bytes),
+          "Uploads at once": whole(about.limits.max_uploads),
         }}
       />
-      {token ? (
-        <button type="button" onClick={signOut}>
-          Sign out of this tab
-        </button>
-      ) : null}
     </section>
   );
 }
 
-const SIDECAR: Record<Schemas["Health"]["sidecar"], string> = {
-  none: "the server was told of none: train jobs need `turnmill serve --sidecar URL`",
-  ready: "takes jobs",
-  down: "does not answer",
-  refuses: "does not know the server's secret",
-};
+const SHELF: Record<string, Tone> = { ok: "good", "not-there-yet": "neutral", "not-readable": "bad" };
+const SIDECAR: Record<string, Tone> = { ready: "good", none: "neutral", down: "bad", refuses: "bad" };
 
 function Health() {
   const health = useQuery({
     queryKey: ["health"],
     queryFn: () => answered(client.GET("/v1/training/about/health")),
-    refetchInterval: LOOK_MS,
+    refetchInterval: HEALTH_MS,
   });
   return (
     <section aria-label="Health">
       <h2>Health</h2>
-      <Asked query={health} what="how the server fares">
+      <Asked query={health} what="how it fares">
         {({ shelf, sidecar, queue, free_bytes }) => (
           <Facts
             of={{
-              Database: <Badge tone="good">answers</Badge>,
-              Shelf: <Badge tone={shelf === "ok" ? "good" : "warn"}>{shelf.replaceAll("-", " ")}</Badge>,
-              Sidecar: (
-                <>
-                  <Badge tone={sidecar === "ready" ? "good" : sidecar === "none" ? "neutral" : "bad"}>
-                    {sidecar}
-                  </Badge>{" "}
-                  {SIDECAR[sidecar]}
-                </>
-              ),
-              Jobs: `${whole(queue.queued)} wait, ${whole(queue.running)} run, ${whole(queue.lost)} lost their worker`,
-              Workers: `${whole(queue.workers)} at work; idle ones are not known`,
-              "Waiting since": queue.waiting_since ? when(queue.waiting_since) : null,
-              "Last job begun": queue.last_taken_at ? when(queue.last_taken_at) : "never",
-              "Free on the jobs' disk": free_bytes === null ? null : bytes(free_bytes),
+              Shelf: <Badge tone={SHELF[shelf] ?? "neutral"}>{shelf}</Badge>,
+              Sidecar: <Badge tone={SIDECAR[sidecar] ?? "neutral"}>{sidecar}</Badge>,
+              Jobs: `${whole(queue.queued)} queued, ${whole(queue.running)} running, ${whole(queue.lost)} lost`,
+              "Workers that have a job": whole(queue.workers),
+              "A job was last begun": queue.last_taken_at ? when(queue.last_taken_at) : "never",
+              "Free on the disk of jobs": free_bytes === null ? null : bytes(free_bytes),
             }}
           />
         )}
@@ -103,20 +83,33 @@ function Health() {
   );
 }
 
-function Server({ about }: { about: Schemas["About"] }) {
+function Session({ about }: { about: Schemas["About"] }) {
+  const { token } = useSession();
   return (
-    <section aria-label="Server">
-      <h2>Server</h2>
-      <Facts
-        of={{
-          Version: `turnmill ${about.version}`,
-          Database: about.database,
-          Models: about.models.join(", ") || "none: `turnmill serve --models NAME=DIR`",
-          Templates: about.templates.join(", "),
-          Exporters: about.exporters.join(", "),
-          "Largest data file": bytes(about.limits.max_bytes),
-        }}
-      />
+    <section aria-label="Your access">
+      <h2>Your access</h2>
+      {about.token ? (
+        <Facts
+          of={{
+            Token: about.token.name,
+            Scope: about.token.scope,
+            Ends: about.token.expires_at ? when(about.token.expires_at) : "when it is revoked",
+          }}
+        />
+      ) : (
+        <p>No access token was ever made: whoever reaches this server may do anything.</p>
+      )}
+      {token ? (
+        <button type="button" onClick={leave}>
+          Sign out
+        </button>
+      ) : null}
     </section>
   );
+}
+
+/** Nothing that was fetched with the token stays in the tab. */
+function leave(): void {
+  signOut();
+  window.location.reload();
 }

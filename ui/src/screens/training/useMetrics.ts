@@ -31,34 +31,42 @@ export function useMetrics(id: string): Metrics {
 
 type Change = (change: (before: Metrics) => Metrics) => void;
 
+/** Read on until the training has ended and all of it was read, or the server refuses. */
 async function read(id: string, signal: AbortSignal, change: Change): Promise<void> {
   let after: number | null = -1;
-  while (after !== null && !signal.aborted) after = await readPart(id, after, signal, change);
+  while (after !== null && !signal.aborted) {
+    try {
+      after = await readPart(id, after, signal, change);
+    } catch (error) {
+      if (signal.aborted) return;
+      const problem = asProblem(error);
+      change((before) => withProblem(before, problem));
+      if (!problem.isPassing) return;
+      await passed(LOOK_MS);
+    }
+  }
 }
 
-/** Reads what is behind a step; gives the step to go on behind, null where nothing more comes. */
+/** Reads what is behind a step; gives the step to read on from, null where nothing will come. */
 async function readPart(
   id: string,
   after: number,
   signal: AbortSignal,
   change: Change,
 ): Promise<number | null> {
-  let next = after;
-  try {
-    const params = { path: { job_id: id }, query: { after } };
-    const part = await answered(client.GET("/v1/training/jobs/{job_id}/metrics", { params, signal }));
-    change((before) => withPart(before, part));
-    if (part.is_whole) return null;
-    if (part.next !== null) return part.next;
-    next = Math.max(after, Number(part.metrics.at(-1)?.step ?? 0) - 1); // the last step's lines can become more
-  } catch (error) {
-    if (signal.aborted) return null;
-    const problem = asProblem(error);
-    change((before) => withProblem(before, problem));
-    if (!problem.isPassing) return null;
-  }
-  await new Promise((passed) => setTimeout(passed, LOOK_MS));
-  return next;
+  const params = { path: { job_id: id }, query: { after } };
+  const part = await answered(client.GET("/v1/training/jobs/{job_id}/metrics", { params, signal }));
+  if (signal.aborted) return null;
+  change((before) => withPart(before, part));
+  if (part.is_whole) return null;
+  if (part.next !== null) return part.next;
+  await passed(LOOK_MS);
+  const last = Number(part.metrics.at(-1)?.step ?? after);
+  return Math.max(after, last - 1); // the last step's lines can become more
+}
+
+function passed(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
 function withPart(before: Metrics, part: Schemas["JobMetrics"]): Metrics {

@@ -1,0 +1,19 @@
+/** What a request can name: the models of the server, and turnmill's own templates. */
+import { useQuery } from "@tanstack/react-query";
+import { asked } from "../conversation/row";
+
+export interface Named {
+  models: string[];
+  templates: string[];
+}
+
+const NEVER = Number.POSITIVE_INFINITY;
+
+export function useAbout(): Named | undefined {
+  const about = useQuery({
+    queryKey: ["about"],
+    queryFn: ({ signal }) => asked<Named>("/v1/training/about", signal),
+    staleTime: NEVER,
+  });
+  return about.data ?? (about.isError ? { models: [], templates: [] } : undefined);
+}

@@ -42,7 +42,9 @@ def main(place: Path) -> None:
         fetched(place / "fetched", [file for file, *_ in FETCHED.values()]), FETCHED.items(), strict=True
     ):
         put(shelf / name, path, description, dialect)
-    put(shelf / "faulty", readable(place / "faulty.jsonl"), "One row in order, and one for each of ten faults", "openai")
+    put(
+        shelf / "faulty", readable(place / "faulty.jsonl"), "One row in order, and one for each of ten faults", "openai"
+    )
     put(shelf / "unreadable", EXAMPLES / "faulty.jsonl", "The same with five lines that are no JSON", "openai")
     put(shelf / "long", long_chat(place / "long.jsonl"), f"One chat of {LONG_TURNS:,} turns", "openai")
     facts = shelf / "world-facts"

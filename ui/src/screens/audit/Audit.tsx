@@ -4,13 +4,13 @@ import { answered, client, type Schemas } from "@/api/client";
 import { Asked, Busy } from "@/kit/Asked";
 import { Badge } from "@/kit/Badge";
 import { Empty } from "@/kit/Empty";
-import { Facts } from "@/kit/Facts";
 import { LongList } from "@/kit/LongList";
 import { Page } from "@/kit/Page";
 import { usePathPart } from "@/kit/params";
 import { datasetPath, jobPath } from "@/routes";
 import { useJob } from "../jobs/jobs";
 import "./audit.css";
+import { Measures } from "./Measures";
 
 const LINE_PIXELS = 220;
 const ONLY = {
@@ -26,7 +26,21 @@ export default function Audit() {
   const job = useJob(id);
   const [search, setSearch] = useSearchParams();
   const only = (Object.keys(ONLY) as Only[]).find((one) => one === search.get("only"));
-  const found = useAnswers(id, only);
+  const contains = search.get("contains") ?? "";
+  const found = useAnswers(id, job.data?.status, {
+    ...(only ? { only } : {}),
+    ...(contains ? { contains } : {}),
+  });
+  const choose = (name: string, value: string) =>
+    setSearch(
+      (before) => {
+        const next = new URLSearchParams(before);
+        if (value) next.set(name, value);
+        else next.delete(name);
+        return next;
+      },
+      { replace: name === "contains" },
+    );
   const answers = found.data?.pages.flatMap((page) => page.answers) ?? [];
   return (
     <Page
@@ -37,21 +51,29 @@ export default function Audit() {
         </Link>
       }
     >
-      <Measures result={job.data?.result} />
-      <label className="row">
-        Show
-        <select
-          value={only ?? ""}
-          onChange={(event) => setSearch(event.target.value ? { only: event.target.value } : {})}
-        >
-          <option value="">every question</option>
-          {Object.entries(ONLY).map(([name, said]) => (
-            <option key={name} value={name}>
-              {said}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Measures result={job.data?.result ?? {}} />
+      <div className="row">
+        <label className="row">
+          Show
+          <select value={only ?? ""} onChange={(event) => choose("only", event.target.value)}>
+            <option value="">every question</option>
+            {Object.entries(ONLY).map(([name, said]) => (
+              <option key={name} value={name}>
+                {said}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label className="row">
+          With the words
+          <input
+            type="search"
+            maxLength={200}
+            value={contains}
+            onChange={(event) => choose("contains", event.target.value)}
+          />
+        </label>
+      </div>
       <Asked query={found} what="the answers">
         {() =>
           answers.length === 0 && !found.hasNextPage ? (
@@ -76,26 +98,24 @@ export default function Audit() {
   );
 }
 
-function useAnswers(id: string, only: Only | undefined) {
+interface Wanted {
+  only?: Only;
+  contains?: string;
+}
+
+/** Asked for anew when the job stands otherwise: its answers come when it ends. */
+function useAnswers(id: string, status: string | undefined, wanted: Wanted) {
   return useInfiniteQuery({
-    queryKey: ["answers", id, only],
+    queryKey: ["answers", id, status, wanted],
     queryFn: ({ pageParam }) =>
       answered(
         client.GET("/v1/training/jobs/{job_id}/answers", {
-          params: { path: { job_id: id }, query: { cursor: pageParam, ...(only ? { only } : {}) } },
+          params: { path: { job_id: id }, query: { cursor: pageParam, ...wanted } },
         }),
       ),
     initialPageParam: 0,
     getNextPageParam: (page) => page.next ?? undefined,
   });
-}
-
-/** The figures of all answers together, as the job says them. */
-function Measures({ result }: { result: Record<string, unknown> | undefined }) {
-  const measures = result?.measures;
-  if (typeof measures !== "object" || measures === null) return null;
-  const told = Object.entries(measures).filter(([, value]) => typeof value === "number");
-  return <Facts of={Object.fromEntries(told.map(([name, value]) => [name, figure(value as number)]))} />;
 }
 
 function Answer({ answer, dataset }: { answer: Schemas["AuditAnswer"]; dataset: string }) {

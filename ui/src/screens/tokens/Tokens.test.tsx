@@ -36,8 +36,8 @@ function open(path: string): void {
 }
 
 beforeEach(() => {
-  vi.spyOn(Element.prototype, "clientHeight", "get").mockReturnValue(4000);
-  vi.spyOn(Element.prototype, "clientWidth", "get").mockReturnValue(800);
+  vi.spyOn(HTMLElement.prototype, "clientHeight", "get").mockReturnValue(4000);
+  vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(800);
 });
 
 it("shows every token with what the server says of it", async () => {

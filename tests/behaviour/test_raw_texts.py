@@ -52,7 +52,7 @@ def test_explain_shows_what_is_around_a_text(turnmill, texts):
     found = json.loads(answer.out)
     assert found["text"] == "Short one.<|im_end|>"
     assert found["labels"] == found["input_ids"]
-    assert found["turns"] == [{"message": 0, "trained": True, "why": "trained"}]
+    assert found["turns"] == [{"message": 0, "trained": True, "why": "trained", "role": "assistant"}]
 
 
 @pytest.mark.parametrize("engine", [["--model", "smollm2"], ["--template", "chatml"]])

@@ -39,6 +39,7 @@ export default function Compare() {
       </label>
       {against ? <Shared name={name} against={against} /> : null}
       {against ? <Beside names={[name, against]} /> : null}
+      <h2>Versions of {name}</h2>
       <Versions name={name} />
     </Page>
   );

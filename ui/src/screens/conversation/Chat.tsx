@@ -56,7 +56,9 @@ function Tools({ conversation }: { conversation: ReadConversation }) {
     <>
       {tools.length > 0 ? (
         <details className="panel">
-          <summary>{whole(tools.length)} tools are defined</summary>
+          <summary>
+            {tools.length === 1 ? "1 tool is defined" : `${whole(tools.length)} tools are defined`}
+          </summary>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, which a keyboard must be able to do */}
           <pre tabIndex={0}>{pretty(JSON.stringify(tools))}</pre>
         </details>

@@ -1,11 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import { asked, type Row } from "./row";
+import { answered, client, type Schemas } from "@/api/client";
+import type { Row } from "./row";
 
-interface CodeMeaning {
-  code: string;
-  means: string;
-  remedy: string;
-}
+type CodeMeaning = Schemas["CodeMeaning"];
 
 /** Why a row would leave, and what to do about it; nothing for a row that stays. */
 export function FaultBox({ row }: { row: Pick<Row, "code" | "error" | "at" | "line"> }) {
@@ -33,7 +30,7 @@ export function FaultBox({ row }: { row: Pick<Row, "code" | "error" | "at" | "li
 export function useMeaning(code: string | null): CodeMeaning | undefined {
   const codes = useQuery({
     queryKey: ["codes"],
-    queryFn: ({ signal }) => asked<{ codes: CodeMeaning[] }>("/v1/training/codes", signal),
+    queryFn: ({ signal }) => answered(client.GET("/v1/training/codes", { signal })),
     enabled: code !== null,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,

@@ -1,6 +1,7 @@
 import { bytes } from "@/kit/numbers";
 import type { Row } from "./row";
 import { pretty } from "./turns";
+import "./conversation.css";
 
 const MOST = 200_000;
 

@@ -47,6 +47,7 @@ function OneDataset({ name }: { name: string }) {
             />
             <details>
               <summary>Versions, commands, removal</summary>
+              <h3>Versions of the file</h3>
               <Versions name={name} />
               <h3>On the command line</h3>
               <Command text={`turnmill dataset validate ${shellWord(name)}`} />

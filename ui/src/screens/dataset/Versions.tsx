@@ -12,43 +12,40 @@ export function Versions({ name }: { name: string }) {
       answered(client.GET("/v1/training/datasets/by-name/{name}/versions", { params: { path: { name } } })),
   });
   return (
-    <>
-      <h3>Versions of the file</h3>
-      <Asked query={versions} what="the versions">
-        {(found) => (
-          <div className="scroll-x">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Hash</th>
-                  <th scope="col" className="number">
-                    Rows
+    <Asked query={versions} what="the versions">
+      {(found) => (
+        <div className="scroll-x">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Hash</th>
+                <th scope="col" className="number">
+                  Rows
+                </th>
+                <th scope="col" className="number">
+                  Size
+                </th>
+                <th scope="col">First seen</th>
+                <th scope="col">Last seen</th>
+              </tr>
+            </thead>
+            <tbody>
+              {found.versions.map((version) => (
+                <tr key={`${version.sha256} ${version.first_seen_at}`}>
+                  <th scope="row">
+                    <code>{version.sha256.slice(0, 16)}</code>{" "}
+                    {version.current ? <Badge tone="good">now</Badge> : null}
                   </th>
-                  <th scope="col" className="number">
-                    Size
-                  </th>
-                  <th scope="col">First seen</th>
-                  <th scope="col">Last seen</th>
+                  <td className="number">{whole(version.num_records)}</td>
+                  <td className="number">{bytes(version.size_bytes)}</td>
+                  <td>{when(version.first_seen_at)}</td>
+                  <td>{when(version.last_seen_at)}</td>
                 </tr>
-              </thead>
-              <tbody>
-                {found.versions.map((version) => (
-                  <tr key={`${version.sha256} ${version.first_seen_at}`}>
-                    <th scope="row">
-                      <code>{version.sha256.slice(0, 16)}</code>{" "}
-                      {version.current ? <Badge tone="good">now</Badge> : null}
-                    </th>
-                    <td className="number">{whole(version.num_records)}</td>
-                    <td className="number">{bytes(version.size_bytes)}</td>
-                    <td>{when(version.first_seen_at)}</td>
-                    <td>{when(version.last_seen_at)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        )}
-      </Asked>
-    </>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Asked>
   );
 }

@@ -1,6 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type DragEvent, type ReactNode, useRef, useState } from "react";
 import { Link } from "wouter";
+import { usePlugins } from "@/api/usePlugins";
 import { ProblemBox } from "@/kit/ProblemBox";
 import { datasetPath } from "@/routes";
 import { type Upload, upload } from "./upload";
@@ -16,7 +17,8 @@ interface Sent {
 
 /** Files that are dropped on what is inside, or chosen, are sent; each says how far it is and what came of it. */
 export function Uploads({ isAllowed, children }: { isAllowed: boolean; children: ReactNode }) {
-  const { uploads, send, dismiss } = useUploads();
+  const [dialect, setDialect] = useState("auto");
+  const { uploads, send, dismiss } = useUploads(dialect);
   const [isOver, setOver] = useState(false);
   const drop = (event: DragEvent) => {
     event.preventDefault();
@@ -35,7 +37,7 @@ export function Uploads({ isAllowed, children }: { isAllowed: boolean; children:
       onDragLeave={() => setOver(false)}
       onDrop={drop}
     >
-      {isAllowed ? <Choose onFiles={send} /> : null}
+      {isAllowed ? <Choose dialect={dialect} onDialect={setDialect} onFiles={send} /> : null}
       {uploads.map((one) => (
         <OneUpload
           key={one.id}
@@ -49,9 +51,16 @@ export function Uploads({ isAllowed, children }: { isAllowed: boolean; children:
   );
 }
 
-function Choose({ onFiles }: { onFiles: (files: FileList) => void }) {
+interface ChooseProps {
+  dialect: string;
+  onDialect: (dialect: string) => void;
+  onFiles: (files: FileList) => void;
+}
+
+function Choose({ dialect, onDialect, onFiles }: ChooseProps) {
+  const dialects = usePlugins("dialects");
   return (
-    <p className="row">
+    <div className="row choosing">
       <label className="button primary choose">
         Upload a file …
         <input
@@ -65,10 +74,19 @@ function Choose({ onFiles }: { onFiles: (files: FileList) => void }) {
           }}
         />
       </label>
+      <label>
+        Dialect{" "}
+        <select value={dialect} onChange={(event) => onDialect(event.target.value)}>
+          <option value="auto">told from the rows</option>
+          {dialects.map(({ name }) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      </label>
       <span className="quiet">
         or drop it here: JSON lines, JSON or Parquet; it is checked before it is there.
       </span>
-    </p>
+    </div>
   );
 }
 
@@ -113,7 +131,7 @@ function OneUpload({ sent, onDismiss, onRetry }: OneUploadProps) {
   );
 }
 
-function useUploads() {
+function useUploads(dialect: string) {
   const [uploads, setUploads] = useState<readonly Sent[]>([]);
   const queries = useQueryClient();
   const next = useRef(0);
@@ -122,7 +140,7 @@ function useUploads() {
     setUploads((before) => before.map((one) => (one.id === id ? { ...one, ...what } : one)));
   const start = (file: File) => {
     const id = next.current++;
-    const { done, cancel }: Upload = upload(file, (share) => change(id, { share }));
+    const { done, cancel }: Upload = upload(file, dialect, (share) => change(id, { share }));
     setUploads((before) => [...before, { id, file, share: 0, state: "sending", cancel }]);
     done.then(
       () => {

@@ -24,9 +24,10 @@ export function formatOf(name: string): string {
 /**
  * Send a file as the dataset that is named like it.
  *
+ * @param dialect how its rows say a chat; `auto` tells it from them.
  * @param onProgress is told the share of the file that was sent; at 1 the server checks it.
  */
-export function upload(file: File, onProgress: (share: number) => void): Upload {
+export function upload(file: File, dialect: string, onProgress: (share: number) => void): Upload {
   const request = new XMLHttpRequest();
   const { token } = currentSession();
   const done = new Promise<void>((resolve, reject) => {
@@ -44,6 +45,7 @@ export function upload(file: File, onProgress: (share: number) => void): Upload 
   if (token) request.setRequestHeader("Authorization", `Bearer ${token}`);
   const form = new FormData();
   form.append("format", formatOf(file.name));
+  form.append("dialect", dialect);
   form.append("file", file);
   request.send(form);
   return { done, cancel: () => request.abort() };

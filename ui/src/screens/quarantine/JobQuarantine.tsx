@@ -13,9 +13,9 @@ import { jobPath } from "@/routes";
 import "../dataset/dataset.css";
 import { Moves } from "./Moves";
 import "./quarantine.css";
+import { usePlugins } from "@/api/usePlugins";
 import { type Reason, Reasons } from "./Reasons";
 import { ReplayForm } from "./ReplayForm";
-import { usePlugins } from "./usePlugins";
 
 const LINE_PIXELS = 110;
 

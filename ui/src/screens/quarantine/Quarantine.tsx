@@ -14,9 +14,9 @@ import { useProfile } from "../dataset/rows";
 import "../dataset/dataset.css";
 import { Moves } from "./Moves";
 import "./quarantine.css";
+import { usePlugins } from "@/api/usePlugins";
 import { type Reason, Reasons } from "./Reasons";
 import { ReplayForm } from "./ReplayForm";
-import { usePlugins } from "./usePlugins";
 
 /** The rows of a dataset that would leave: why, which, and what would mend them. */
 export default function Quarantine() {

@@ -92,7 +92,9 @@ function ChatTurn({ turn, reading, onPoint, onChoose }: ChatTurnProps) {
           {turn.role}
         </strong>
         {told ? (
-          <span className={told.trained ? "trains" : "quiet"}>{told.trained ? "trains" : told.why}</span>
+          <span className={told.trained ? "trains" : "quiet"}>
+            {told.trained ? "trains" : `masked: ${told.why}`}
+          </span>
         ) : null}
       </button>
       {turn.messages.map((one, index) => (

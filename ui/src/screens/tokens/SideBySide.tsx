@@ -30,7 +30,7 @@ export function SideBySide({ left, right }: SideBySideProps) {
   }, [here, there]);
   return (
     <>
-      <fieldset className="row legend">
+      <fieldset className="row choices">
         <legend className="visually-hidden">What is shown beside each other</legend>
         {(["tokens", "text"] as const).map((one) => (
           <button key={one} type="button" aria-pressed={shows === one} onClick={() => setShows(one)}>

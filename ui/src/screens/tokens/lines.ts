@@ -26,15 +26,14 @@ export function tokenLines(reading: Reading, columns: number): Line[] {
     let start = from;
     let width = 0;
     for (let place = from; place < to; place += 1) {
-      const text = segment.text.slice(segment.from(place), segment.upTo[place]);
-      const own = shownLength(text) + AROUND;
+      const own = shownLength(segment.shown(place)) + AROUND;
       if (width > 0 && width + own > columns) {
         lines.push({ kind: "tokens", segment, from: start, to: place, message });
         start = place;
         width = 0;
       }
       width += own;
-      if (text.endsWith("\n")) width = columns;
+      if (segment.text[(segment.upTo[place] ?? 0) - 1] === "\n") width = columns;
     }
     lines.push({ kind: "tokens", segment, from: start, to, message });
   });

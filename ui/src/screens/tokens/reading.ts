@@ -1,6 +1,7 @@
 /** What `explain` says of a row, token by token: the answer's compact arrays made easy to ask. */
 import type { Schemas } from "@/api/client";
 import { type PlaceInText, placesIn } from "./places";
+import { shownToken } from "./shown";
 
 export type Explained = Schemas["Explained"];
 type Span = Schemas["ExplainedSpan"];
@@ -110,6 +111,11 @@ export class Segment {
     const run = this.runs[firstBeyond(this.runs.length, (number) => (this.runs[number]?.end ?? 0) > place)];
     if (!run) throw new RangeError(`token ${place} of ${this.count}`);
     return run;
+  }
+
+  /** What a token shows, which is not made of a fact: lines are made of all tokens. */
+  shown(place: number): string {
+    return shownToken(this.text.slice(this.starts[place], this.ends[place]), this.bytes.get(place));
   }
 
   /** Where the characters begin that no token before has. */

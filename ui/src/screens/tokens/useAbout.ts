@@ -1,10 +1,10 @@
 /** What a request can name: the models of the server, and turnmill's own templates. */
 import { useQuery } from "@tanstack/react-query";
-import { asked } from "../conversation/row";
+import { answered, client } from "@/api/client";
 
 export interface Named {
-  models: string[];
-  templates: string[];
+  models: readonly string[];
+  templates: readonly string[];
 }
 
 const NEVER = Number.POSITIVE_INFINITY;
@@ -12,7 +12,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 export function useAbout(): Named | undefined {
   const about = useQuery({
     queryKey: ["about"],
-    queryFn: ({ signal }) => asked<Named>("/v1/training/about", signal),
+    queryFn: ({ signal }) => answered(client.GET("/v1/training/about", { signal })),
     staleTime: NEVER,
   });
   return about.data ?? (about.isError ? { models: [], templates: [] } : undefined);

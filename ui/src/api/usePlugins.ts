@@ -1,6 +1,6 @@
 /** The plug-ins of a family that the server knows, which do not change while it runs. */
 import { useQuery } from "@tanstack/react-query";
-import { answered, client, type Schemas } from "@/api/client";
+import { answered, client, type Schemas } from "./client";
 
 export function usePlugins(family: "dialects" | "repairs"): readonly Schemas["Plugin"][] {
   const plugins = useQuery({

@@ -15,6 +15,7 @@ test.setTimeout(600_000);
 interface Job {
   id: string;
   kind: string;
+  dataset: string;
   status: string;
 }
 
@@ -22,9 +23,8 @@ interface Job {
 async function screens(): Promise<[name: string, path: string][]> {
   const answer = await fetch(`${server}/v1/training/jobs`);
   const { jobs } = (await answer.json()) as { jobs: Job[] };
-  const done = (kind: string) => jobs.find((job) => job.kind === kind && job.status === "done");
-  const ofJob = (kind: string, name: string, part = ""): [string, string][] => {
-    const job = done(kind);
+  const ofJob = (kind: string, dataset: string, name: string, part = ""): [string, string][] => {
+    const job = jobs.find((one) => one.kind === kind && one.dataset === dataset && one.status === "done");
     return job ? [[name, `jobs/${job.id}${part}`]] : [];
   };
   return [
@@ -34,16 +34,16 @@ async function screens(): Promise<[name: string, path: string][]> {
     ["conversation", "datasets/assistant/rows/7"],
     ["conversation-long", "datasets/long/rows/1"],
     ["tokens", "datasets/assistant/rows/7/tokens?model=tiny"],
-    ["tokens-two-templates", "datasets/assistant/rows/7/tokens?model=tiny&against=llama3"],
-    ["quarantine", "datasets/faulty/quarantine"],
+    ["tokens-two-templates", "datasets/assistant/rows/7/tokens?template=chatml&against=llama3"],
+    ["quarantine", "datasets/faulty/quarantine?code=user-after-user"],
     ["compare", "datasets/assistant/compare?against=tools"],
-    ["mix", "mix"],
+    ["mix", "mix?weight.weighted=2&weight.tool-calls=1&weight.assistant=0.5"],
     ["jobs", "jobs"],
     ["job-new", "jobs/new?dataset=assistant"],
-    ...ofJob("prepare", "job"),
-    ...ofJob("train", "training", "/training"),
-    ...ofJob("audit", "audit", "/audit"),
-    ...ofJob("prepare", "job-quarantine", "/quarantine"),
+    ...ofJob("prepare", "weighted", "job"),
+    ...ofJob("train", "world-facts", "training", "/training"),
+    ...ofJob("audit", "world-facts", "audit", "/audit"),
+    ...ofJob("prepare", "faulty", "job-quarantine", "/quarantine"),
     ["settings", "settings"],
   ];
 }

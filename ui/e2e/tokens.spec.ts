@@ -84,6 +84,19 @@ test("the page, the command and the prepared data say the same of every token", 
   }
 });
 
+test("what tokens cost the model is what the command says", async ({ page, server }) => {
+  await page.goto("datasets/assistant/rows/7/tokens?model=tiny&score=true");
+  await page.locator(".lines .token.scored").first().waitFor({ timeout: 60_000 });
+  const first = await page
+    .locator(".lines .token")
+    .evaluateAll((tokens) => tokens.slice(0, 20).map((token) => (token as HTMLElement).dataset.nats ?? null));
+  const file = join(server.place, "datasets_training/assistant/assistant.jsonl");
+  const model = join(server.place, "models/tiny");
+  const said = server.turnmill("explain", file, "6", "--model", model, "--score.on", "true", "--json");
+  const { examples } = JSON.parse(said) as { examples: { nll: (number | null)[] }[] };
+  expect(first.map((nats) => (nats === null ? null : Number(nats)))).toEqual(examples[0]?.nll.slice(0, 20));
+});
+
 test("the keyboard steps through tokens, messages and what trains", async ({ page }) => {
   await page.goto("datasets/assistant/rows/7/tokens?model=tiny");
   await page.locator(".lines .token").first().waitFor();

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from turnmill.report.explanation import Explanation
 
 
-@configured("sources", "model", "read", "check", "filter", "render", "loss", "fit", trailing=["ROW"])
+@configured("sources", "model", "read", "check", "filter", "render", "loss", "fit", "score", trailing=["ROW"])
 @click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Also write the answer as a page.")
 def command(call: Invocation, html: Path | None) -> None:
     """The row's text by kind, its tokens and labels, and why each message trains or not.
 
     DATA is raw data (with --model, or --template for text alone) or what `prepare` published. ROW is a row's number,
-    counted from 0 over all the data, its id, or `all`.
+    counted from 0 over all the data, its id, or `all`. With `--score.on true` each token has its cost, too.
     """
     from turnmill.verbs.explain import Selection, explain
     from turnmill.verbs.recipes import prepared_folder

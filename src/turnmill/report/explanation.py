@@ -73,6 +73,8 @@ class ExplainedExample(msgspec.Struct, frozen=True):
     """Which tokens stand for bytes that are no whole character, and the bytes (hex)."""
     kept: tuple[Stretch, ...] | None = None
     """Of the row's text, what the example's text is put together of; None where that is of another render."""
+    nll: tuple[float | None, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Nats that each token costs a model, given those before it; None for the first; unset where none was asked."""
 
     @property
     def tokens(self) -> tuple[ExplainedToken, ...]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from turnmill.rendered import Kind
 from turnmill.report.colours import COLOURS, MEANINGS, showable
 from turnmill.report.explanation import ExplainedExample, ExplainedSpan, ExplainedToken, Explanation
@@ -136,10 +138,19 @@ def _tokens(example: ExplainedExample, console: Console) -> None:
         tokens = list(run)
         who = "-" if message is None else str(message)
         mark = TRAINED if weight else IGNORED
-        line = Text(f"{mark} {start:>6} {who:>3} {kind:<9} {f'weight {weight:g}' if weight else 'label -100':<10}  ")
+        said = f"weight {weight:g}" if weight else "label -100"
+        line = Text(f"{mark} {start:>6} {who:>3} {kind:<9} {said:<10}{_mean_cost(example, start, len(tokens))}  ")
         _append_tokens(line, tokens)
         console.print(line)
         start += len(tokens)
+
+
+def _mean_cost(example: ExplainedExample, start: int, count: int) -> str:
+    """What the tokens of a stretch cost on average; nothing where none was scored."""
+    if isinstance(example.nll, msgspec.UnsetType):
+        return ""
+    known = [nats for nats in example.nll[start : start + count] if nats is not None]
+    return f"  {sum(known) / len(known):6.2f} nats" if known else f"  {'':>6}     "
 
 
 def _append_tokens(line: Text, tokens: Sequence[ExplainedToken]) -> None:

@@ -46,7 +46,7 @@ async def diff(
     f"{ITEM}/explain",
     response_model=Explained,
     responses={
-        400: {"description": "row-unknown, model-unknown, template-not-usable"},
+        400: {"description": "row-unknown, model-unknown, template-not-usable, not-scored"},
         **UNKNOWN,
     },
 )
@@ -60,14 +60,16 @@ async def explain(registry: TheRegistry, name: Name, asked: ExplainRequest) -> R
     }
 
     def made() -> Written:
-        return Written.of(explain_row(dataset.folder, dataset.manifest, asked.line, sections, asked.template_text))
+        place = (dataset.folder, dataset.manifest, asked.line)
+        return Written.of(explain_row(*place, sections, asked.template_text, is_scored=asked.score))
 
     try:
-        written = await run_sync(made, limiter=registry.row_readers)
+        written = await run_sync(made, limiter=registry.scorers if asked.score else registry.row_readers)
     except UnsafeTemplate as error:
         raise Problem(400, "template-not-usable", f"{error.code}: {error.message}") from None
     except UsageError as error:
-        code = "row-unknown" if error.message.startswith("no row ") else "template-not-usable"
+        code = "not-scored" if asked.score else "template-not-usable"
+        code = "row-unknown" if error.message.startswith("no row ") else code
         raise Problem(400, code, error.message) from None
     return Response(written.body, headers={"ETag": written.etag}, media_type="application/json")
 
@@ -82,6 +84,8 @@ def _model_of(registry: Registry, asked: ExplainRequest) -> dict[str, Any]:
         raise Problem(400, "request-not-valid", "expected a `model`, a `template` or a `template_text`")
     if asked.template_text is not None and (asked.model or asked.template):
         raise Problem(400, "request-not-valid", "`template_text` goes with neither `model` nor `template`")
+    if asked.score and asked.model is None:
+        raise Problem(400, "request-not-valid", "`score` needs a `model`, and not a template alone")
     models = registry.service.options.models
     if asked.model is not None and asked.model not in models:
         known = ", ".join(sorted(models)) or "none"

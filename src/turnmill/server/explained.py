@@ -58,6 +58,7 @@ class ExplainRequest(Asked):
     render: AskedRender = Field(default_factory=AskedRender, description="As a config's section says them.")
     loss: AskedLoss = Field(default_factory=AskedLoss)
     fit: AskedFit = Field(default_factory=AskedFit)
+    score: bool = Field(False, description="Say what each token costs the model, which must have weights.")
 
 
 class ExplainedSpan(Answer):
@@ -117,6 +118,9 @@ class ExplainedExample(Answer):
     )
     kept: list[tuple[int, int]] | None = Field(
         description="Characters of the row's text that the example's is put together of; null: of another render."
+    )
+    nll: list[float | None] | None = Field(
+        None, description="Where it was asked: nats that each token costs the model; null for the first."
     )
 
 

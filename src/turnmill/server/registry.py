@@ -47,6 +47,7 @@ class Registry:
         self._row_readers: CapacityLimiter | None = None
         self._page_readers: CapacityLimiter | None = None
         self._sidecar_askers: CapacityLimiter | None = None
+        self._scorers: CapacityLimiter | None = None
 
     async def readable(self, name: str) -> Dataset:
         """The dataset of that name, or the directory that is a problem, where its rows can be looked at.
@@ -81,6 +82,13 @@ class Registry:
         if self._sidecar_askers is None:
             self._sidecar_askers = CapacityLimiter(MAX_SIDECAR_ASKERS)
         return self._sidecar_askers
+
+    @property
+    def scorers(self) -> CapacityLimiter:
+        """Lets one request at a time have a model loaded."""
+        if self._scorers is None:
+            self._scorers = CapacityLimiter(1)
+        return self._scorers
 
     @contextmanager
     def uploading(self) -> Iterator[None]:

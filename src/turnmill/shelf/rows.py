@@ -12,6 +12,7 @@ from turnmill.errors import UsageError
 from turnmill.shelf.content import copied, line_row, row_outcomes, source_of
 from turnmill.shelf.manifest import Manifest
 from turnmill.shelf.profile import MAX_TOLD_ROWS
+from turnmill.shelf.scored_row import explain_scored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,6 +88,8 @@ def explain_row(
     line: int,
     sections: Mapping[str, Any],
     template_text: str | None = None,
+    *,
+    is_scored: bool = False,
 ) -> dict[str, Json]:
     """One row as `turnmill explain --json` says it.
 
@@ -96,6 +99,7 @@ def explain_row(
         line: on which it stands, from 1; of a file that is not JSON lines, the row.
         sections: of the config: `model`, and what is to differ from the defaults of `render`, `loss` and `fit`.
         template_text: a stranger's template, rendered in a limited process in place of the model's.
+        is_scored: say what each token costs the model, which is loaded for it in a process of its own.
 
     Raises:
         UsageError: no such row, or the model or the template cannot be used.
@@ -103,6 +107,8 @@ def explain_row(
     row = line_row(folder, manifest, line)
     with copied(folder, manifest) as path:
         try:
+            if is_scored:
+                return explain_scored(source_of(path, manifest), row, dict(sections))
             return _explained(source_of(path, manifest), row, dict(sections), template_text)
         except UsageError as error:
             error.message = error.message.replace(str(path), manifest.file)

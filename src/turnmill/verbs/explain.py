@@ -28,6 +28,7 @@ from turnmill.rendered import Rendered
 from turnmill.report.explained_tokens import Tokenized
 from turnmill.report.explanation import Explanation, explain_accepted, explain_left, explain_together, place_of
 from turnmill.tokens.loss import Policy
+from turnmill.verbs.explain_costs import with_costs
 from turnmill.verbs.read import open_sources
 from turnmill.verbs.recipes import data_of, prepared_folder, stored_recipes
 from turnmill.verbs.rows import ReadRow, rows_of
@@ -98,7 +99,8 @@ def explain(
         rows, recipes = _prepared_rows(folder, selection), stored_recipes(folder, config, origins)
     for found in rows:
         if selection.takes(found):
-            yield _explained(found, recipes[found.source], renderer)
+            explained = _explained(found, recipes[found.source], renderer)
+            yield with_costs(explained, config.score, recipes[found.source].model) if config.score.on else explained
             if not selection.is_all:
                 return
     if not selection.is_all:

@@ -6,8 +6,14 @@ export const MARKS = {
   cut: { sample: "abc", title: "truncated", what: "No example has it." },
   control: { sample: "<|x|>", title: "control", what: "A control token of the vocabulary." },
   border: { sample: "abc", title: "part border", what: "An example begins here." },
+  scored: {
+    sample: "abc",
+    title: "cost",
+    what: "What it costs the model, where that is asked: a bar, the higher the more.",
+  },
   kind: { sample: "abc", title: "who wrote it", what: "Tint by kind: template, user, reasoning, call …" },
 } as const;
+const SAMPLES: Record<string, string> = { kind: "kind-reasoning", scored: "scored cost-3" };
 type MarkName = keyof typeof MARKS;
 
 const KEY = "turnmill-token-marks-off";
@@ -51,7 +57,7 @@ export function Legend() {
           title={what}
           onClick={() => toggle(mark as MarkName)}
         >
-          <span className={`token ${mark === "kind" ? "kind-reasoning" : mark}`} aria-hidden="true">
+          <span className={`token ${SAMPLES[mark] ?? mark}`} aria-hidden="true">
             {sample}
           </span>
           {title}

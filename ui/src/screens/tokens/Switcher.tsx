@@ -12,6 +12,7 @@ const CHOICES: Partial<Record<keyof Choice, { title: string; values: Record<stri
   overflow: { title: "Overflow", values: { "": "cut", drop: "drop", continue: "continue" } },
   turns: { title: "Turns", values: { "": "all", last: "last" } },
   reasoning: { title: "Reasoning", values: { "": "trains", false: "does not train" } },
+  score: { title: "Cost of tokens", values: { "": "not asked", true: "asked of the model" } },
   observations: { title: "Results of tools", values: { "": "do not train", true: "train" } },
 };
 

@@ -1,4 +1,5 @@
 import { memo } from "react";
+import { levelOf } from "./costs";
 import { useActiveIn } from "./cursor";
 import type { Line } from "./lines";
 import type { Fact } from "./reading";
@@ -47,6 +48,7 @@ function Token({ fact, isActive, isFirst }: TokenProps) {
       data-message={fact.message}
       data-why={fact.why}
       data-control={fact.isControl}
+      data-nats={fact.nats}
     >
       {shownToken(fact.text, fact.bytes)}
       {isWeighed ? <sub>{weight.toPrecision(2)}</sub> : null}
@@ -58,6 +60,7 @@ function classesOf(fact: Fact, isActive: boolean, isFirst: boolean): string {
   const classes = ["token", markOf(fact), `kind-${fact.kind}`];
   if (fact.isControl) classes.push("control");
   if (isFirst) classes.push("border");
+  if (fact.nats !== null) classes.push("scored", `cost-${levelOf(fact.nats)}`);
   if (isActive) classes.push("active");
   return classes.join(" ");
 }

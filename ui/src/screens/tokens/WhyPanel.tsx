@@ -1,5 +1,6 @@
 import { Badge } from "@/kit/Badge";
 import { Facts } from "@/kit/Facts";
+import { costSaid } from "./costs";
 import { useActive } from "./cursor";
 import type { Fact, Reading } from "./reading";
 import { shownToken } from "./shown";
@@ -63,6 +64,7 @@ function OfToken({ fact, reading }: { fact: Fact; reading: Reading }) {
           Id: fact.id,
           Label: fact.label,
           Weight: fact.weight,
+          Cost: fact.nats === null ? null : costSaid(fact.nats),
           Position: `${fact.place}${fact.part === null ? " of what is cut" : ` in example ${fact.part}`}`,
           Control: fact.isControl ? "a control token" : null,
           Bytes: fact.bytes?.match(/../g)?.join(" "),

@@ -26,6 +26,8 @@ export interface Fact {
   id: number | null;
   label: number | null;
   weight: number | null;
+  /** What it costs the model, in nats; null where that was not asked, and of the first token. */
+  nats: number | null;
   message: number | null;
   kind: string;
   /** null where only tokens would say it. */
@@ -52,6 +54,7 @@ export class Segment {
   private readonly ids: readonly number[] | null;
   private readonly labels: readonly number[] | null;
   private readonly weights: readonly number[] | null;
+  private readonly nats: readonly (number | null)[] | null;
   private readonly trained: readonly boolean[] | null;
   private readonly control: ReadonlySet<number>;
   private readonly bytes: ReadonlyMap<number, string>;
@@ -74,6 +77,7 @@ export class Segment {
     this.ids = told.input_ids;
     this.labels = "labels" in told ? told.labels : null;
     this.weights = "weights" in told ? told.weights : null;
+    this.nats = "nll" in told ? (told.nll ?? null) : null;
     this.trained = spans?.map((span) => span.trained) ?? null;
     this.control = new Set(told.control);
     this.bytes = new Map(told.bytes as [number, string][]);
@@ -93,6 +97,7 @@ export class Segment {
       id: this.ids?.[place] ?? null,
       label: this.labels?.[place] ?? null,
       weight: this.weights?.[place] ?? null,
+      nats: this.nats?.[place] ?? null,
       message,
       kind,
       why,

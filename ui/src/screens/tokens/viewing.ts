@@ -6,7 +6,15 @@ import type { Schemas } from "@/api/client";
 export type Asked = Schemas["ExplainRequest"];
 
 /** The names of the options in the address, beside the model and the templates. */
-export const OPTIONS = ["history", "max_tokens", "overflow", "turns", "reasoning", "observations"] as const;
+export const OPTIONS = [
+  "history",
+  "max_tokens",
+  "overflow",
+  "turns",
+  "reasoning",
+  "observations",
+  "score",
+] as const;
 export type Option = (typeof OPTIONS)[number];
 export type Choice = Partial<Record<Option | "model" | "template" | "against", string>>;
 const NAMES = ["model", "template", "against", ...OPTIONS] as const;
@@ -67,6 +75,7 @@ export function askedOf(line: number, choice: Choice, template: string | undefin
       max_tokens: Number.isInteger(most) && most > 0 ? most : null,
       overflow: oneOf(["cut", "drop", "continue"], choice.overflow),
     },
+    score: choice.score === "true" && choice.model !== undefined, // a template alone costs nothing
   };
 }
 

@@ -43,6 +43,8 @@ echo "$server/page/"
 
 say "3. Jobs: real rows are prepared, a model is trained on facts, and asked what it learned."
 job '{"kind": "prepare", "dataset": "weighted", "model": "tiny", "max_tokens": 1024}'
+job '{"kind": "prepare", "dataset": "tool-calls", "model": "tiny", "max_tokens": 1024, "strategy": "hard-focus",
+    "select_rows": 50, "max_perplexity": 0}'
 job '{"kind": "prepare", "dataset": "faulty", "model": "tiny", "max_tokens": 1024}'
 trained=$(job '{"dataset": "world-facts", "model": "tiny", "method": "full", "max_tokens": 256, "max_steps": 40,
     "batch_size": 2, "gradient_accumulation_steps": 1, "learning_rate": 0.003}')

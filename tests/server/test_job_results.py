@@ -142,8 +142,15 @@ def test_damaged_rows_are_told(get: Any, folder: JobFolder) -> None:
     assert "/jobs" not in answer.json()["detail"]
 
 
-@pytest.mark.parametrize(("path", "code"), [("manifest", "not-prepared"), ("quarantine", "not-prepared"),
-                                            ("answers", "no-answers")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("manifest", "not-prepared"),
+        ("selection", "not-prepared"),
+        ("quarantine", "not-prepared"),
+        ("answers", "no-answers"),
+    ],
+)
 def test_what_is_not_there_yet_is_told(get: Any, folder: JobFolder, path: str, code: str) -> None:
     shutil.rmtree(folder.prepared)
     answer = get(path)
@@ -210,7 +217,7 @@ def test_answers_that_lead_out_are_none(get: Any, folder: JobFolder, tmp_path: P
     assert get("answers").status_code in (400, 404)
 
 
-@pytest.mark.parametrize("path", ["files", "files/x", "manifest", "metrics", "answers", "quarantine"])
+@pytest.mark.parametrize("path", ["files", "files/x", "manifest", "selection", "metrics", "answers", "quarantine"])
 def test_no_such_job(client: TestClient, path: str) -> None:
     assert client.get(f"{JOBS}/{ABSENT}/{path}").json()["code"] == "job-unknown"
 

@@ -50,6 +50,7 @@ ROUTES = {
     ("GET", f"{JOB}/files"): "read",
     ("GET", f"{JOB}/files/{{path}}"): "read",
     ("GET", f"{JOB}/manifest"): "read",
+    ("GET", f"{JOB}/selection"): "read",
     ("GET", f"{JOB}/metrics"): "read",
     ("GET", f"{JOB}/answers"): "read",
     ("GET", f"{JOB}/quarantine"): "read",

@@ -41,6 +41,7 @@ async function screens(): Promise<[name: string, path: string][]> {
     ["jobs", "jobs"],
     ["job-new", "jobs/new?dataset=assistant"],
     ...ofJob("prepare", "weighted", "job"),
+    ...ofJob("prepare", "tool-calls", "selection"),
     ...ofJob("train", "world-facts", "training", "/training"),
     ...ofJob("audit", "world-facts", "audit", "/audit"),
     ...ofJob("prepare", "faulty", "job-quarantine", "/quarantine"),
@@ -64,10 +65,11 @@ for (const colorScheme of ["light", "dark"] as const) {
       const page = await browser.newPage({ colorScheme, viewport: { width, height: 900 } });
       const said: string[] = [];
       page.on("pageerror", (error) => said.push(error.message));
-      for (const [name, path] of await screens()) {
-        await page.goto(`${server}/page/${path}`);
+      for (const [name, place] of await screens()) {
+        await page.goto(`${server}/page/${place}`);
         await settled(page);
-        await page.screenshot({ path: join(pictures, `${name}-${size}-${colorScheme}.png`) });
+        const path = join(pictures, `${name}-${size}-${colorScheme}.png`);
+        await page.screenshot({ path, fullPage: name === "selection" }); // what it is about stands at the end
         console.log(`  ${name}-${size}-${colorScheme}.png`);
       }
       expect(said).toEqual([]);

@@ -63,6 +63,28 @@ class PreparedManifest(Answer):
     sources: list[PreparedSource]
 
 
+class RowsSide(Answer):
+    """Some of the prepared rows: how many, of which sources, how long, and how well the model knows them."""
+
+    rows: int
+    examples: int
+    tokens: int
+    trained_tokens: int
+    sources: dict[str, int] = Field(description="Source → rows.")
+    trained_by_kind: dict[str, int] = Field(description="Kind → tokens that train.")
+    lengths: dict[str, int] = Field(description="Percentile, or `max` → tokens of an example.")
+    perplexity: dict[str, float] = Field(description="Of a row: least, quartiles, largest, mean; empty: not scored.")
+
+
+class SelectionAgainstControl(Answer):
+    """What a strategy chose, beside as many rows that were drawn at random."""
+
+    strategy: str
+    selected: RowsSide
+    control: RowsSide
+    shared_rows: int = Field(description="Rows that are in both.")
+
+
 class JobMetrics(Answer):
     """What a training logged: lines with `step`, and `loss` or `eval/loss` and their like."""
 

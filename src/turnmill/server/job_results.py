@@ -14,13 +14,20 @@ from fastapi import Path as InPath
 from fastapi.responses import Response, StreamingResponse
 
 from turnmill.errors import StaleError, UsageError
-from turnmill.server.job_answers import AuditAnswer, AuditAnswers, JobFiles, JobMetrics, PreparedManifest
+from turnmill.server.job_answers import (
+    AuditAnswer,
+    AuditAnswers,
+    JobFiles,
+    JobMetrics,
+    PreparedManifest,
+    SelectionAgainstControl,
+)
 from turnmill.server.jobs import TheId, found_job
 from turnmill.server.problems import Problem
 from turnmill.server.service import Service, TheService
 from turnmill.server.written import Written
 from turnmill.shelf.job_folder import JobFolder
-from turnmill.shelf.job_results import Line, answers, curve, left_files, opened_file, prepared_facts
+from turnmill.shelf.job_results import Line, against_control, answers, curve, left_files, opened_file, prepared_facts
 from turnmill.shelf.jobs import ENDED
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
@@ -96,6 +103,24 @@ def manifest(service: TheService, job_id: TheId) -> dict[str, Any]:
     if facts is None:
         raise not_prepared()
     return {**facts, "template": service.without_places(facts["template"])}
+
+
+@router.get(
+    "/{job_id}/selection",
+    response_model=SelectionAgainstControl,
+    responses={**PREPARED, 404: {"description": "job-unknown, not-prepared, no-control"}},
+)
+def selection(service: TheService, job_id: TheId) -> dict[str, Any]:
+    """What a job's strategy chose, beside its control, as `turnmill compare OUT` says it."""
+    strategy = found_job(service, job_id).options.get("strategy")
+    folder = folder_of(service, job_id)
+    with told():
+        if prepared_facts(folder) is None:
+            raise not_prepared()
+        found = None if strategy is None else against_control(folder)
+    if found is None:
+        raise Problem(404, "no-control", "no strategy chose the job's rows, or one that has no control beside it")
+    return {"strategy": strategy, **found}
 
 
 @router.get("/{job_id}/metrics", response_model=JobMetrics, responses=UNKNOWN)

@@ -13,7 +13,7 @@ from turnmill.server.row_answers import Codes, Plugins
 from turnmill.server.written import NOT_MODIFIED, Written, answered
 
 router = APIRouter(tags=["vocabulary"])
-Family = Literal["dialects", "repairs"]
+Family = Literal["dialects", "repairs", "strategies"]
 
 
 @router.get("/codes", response_model=Codes, responses={**NOT_MODIFIED})
@@ -24,7 +24,7 @@ async def codes(request: Request) -> Response:
 
 @router.get("/plugins/{family}", response_model=Plugins, responses={**NOT_MODIFIED})
 def plugins(request: Request, family: Family) -> Response:
-    """The dialects or repairs that a request can name, each with the first line of its documentation."""
+    """The dialects, repairs or strategies that a request can name, each with the first line of its documentation."""
     registry = family_registry(family)
     found = [{"name": name, "summary": registry.summary(name)} for name in registry.names()]
     return answered(request, Written.of({"family": family, "plugins": found}))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, field_validator
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,121}$")]
 """Of a dataset, or of a model that the server knows."""
@@ -36,6 +37,20 @@ class Prepare(Asked):
     kind: Literal["prepare"]
     model: Name | None = None
     """One of the server's; default: its only one."""
+    strategy: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")] | None = None
+    """How the rows that train are chosen (`turnmill list strategies`); all but `random` score them with the model, and
+    draw a control beside. Left open: all rows train."""
+    select_rows: Count | None = None
+    """So many rows are chosen; default: all that pass."""
+    max_perplexity: Annotated[float, Field(ge=0, le=1e12)] | None = None
+    """Rows that the model finds more surprising leave; 0: none does. Default: 500."""
+
+    @field_validator("strategy")
+    @classmethod
+    def _is_strategy(cls, value: str | None) -> str | None:
+        from turnmill.strategies import strategies
+
+        return None if value is None else _known(value, "strategy", strategies.names())
 
 
 class Train(Asked):
@@ -96,13 +111,23 @@ class Export(Asked):
     to: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")]
     """Who takes it: `turnmill list exporters`."""
 
-    @model_validator(mode="after")
-    def _is_known(self) -> Export:
+    @field_validator("to")
+    @classmethod
+    def _is_exporter(cls, value: str) -> str:
         from turnmill.exporters import exporters
 
-        if self.to not in exporters.names():
-            raise ValueError(f"no exporter has that name; expected one of {', '.join(exporters.names())}")
-        return self
+        return _known(value, "exporter", exporters.names())
+
+
+def _known(value: str, what: str, names: Sequence[str]) -> str:
+    """A name that is one of them.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if value not in names:
+        raise ValueError(f"no {what} has that name; expected one of {', '.join(names)}")
+    return value
 
 
 def _kind_of(asked: Any) -> Any:

@@ -185,3 +185,21 @@ def _decoded(raw: bytes) -> Line | None:
     except ValueError:
         return None
     return found if isinstance(found, dict) else None
+
+
+def against_control(folder: JobFolder) -> dict[str, Any] | None:
+    """What a strategy chose of the prepared rows, beside its control; None where none was drawn.
+
+    Raises:
+        StaleError: a file is missing or changed.
+    """
+    from turnmill.verbs.compare import Named, compare
+
+    try:
+        found = compare(Named(folder.prepared, "train"), Named(folder.prepared, "control"))
+    except UsageError:
+        return None
+    sides: dict[str, Any] = {"selected": found["a"], "control": found["b"]}
+    for facts in sides.values():
+        del facts["name"]
+    return {**sides, "shared_rows": found["shared_rows"]}

@@ -199,12 +199,20 @@ def _write_config(job: Job, folder: JobFolder, model: Path) -> Path:
     config["sources"] = [source]
     if "max_tokens" in options:
         config["fit"] = {"max_tokens": options["max_tokens"]}
+    if "strategy" in options:
+        config["select"] = {"strategy": options["strategy"], **_selected(options)}
     held = recipe["splits"].get("eval")
     if held is not None:
         config["split"] = {"fraction": held} if held < 1 else {"rows": held}
     path = folder.path / "config.yaml"
     path.write_text(json.dumps(config, indent=2))
     return path
+
+
+def _selected(options: Mapping[str, Any]) -> dict[str, Any]:
+    """How many rows a strategy chooses, and of which."""
+    names = {"select_rows": "rows", "max_perplexity": "max_perplexity"}
+    return {field: options[name] for name, field in names.items() if name in options}
 
 
 def _arguments(job: Job, folder: JobFolder, base: Path) -> list[str]:

@@ -2,7 +2,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { answered, client, type Schemas } from "./client";
 
-export function usePlugins(family: "dialects" | "repairs"): readonly Schemas["Plugin"][] {
+export function usePlugins(family: "dialects" | "repairs" | "strategies"): readonly Schemas["Plugin"][] {
   const plugins = useQuery({
     queryKey: ["plugins", family],
     queryFn: () => answered(client.GET("/v1/training/plugins/{family}", { params: { path: { family } } })),

@@ -14,6 +14,7 @@ import "./jobs.css";
 import { Manifest } from "./Manifest";
 import { secondsOf } from "./progress";
 import { Result } from "./Result";
+import { Selection } from "./Selection";
 import { Stages } from "./Stages";
 import { Status } from "./Status";
 import { useJobEvents } from "./useJobEvents";
@@ -48,6 +49,9 @@ function OneJob({ id }: { id: string }) {
             ) : null}
             {isEnded(found) ? <Result result={found.result} /> : null}
             <Manifest id={id} isEnded={isEnded(found)} />
+            {found.status === "done" && typeof found.options.strategy === "string" ? (
+              <Selection id={id} strategy={found.options.strategy} />
+            ) : null}
             <JobLog id={id} />
             {isEnded(found) ? <Files id={id} /> : null}
           </>

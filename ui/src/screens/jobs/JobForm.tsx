@@ -3,6 +3,7 @@ import { type FormEvent, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { answered, client, type Schemas } from "@/api/client";
 import { asProblem } from "@/api/problem";
+import { usePlugins } from "@/api/usePlugins";
 import { Command, shellWord } from "@/kit/Command";
 import { ProblemBox } from "@/kit/ProblemBox";
 import { jobPath } from "@/routes";
@@ -115,9 +116,11 @@ function useStart() {
 /** Names that fields can be, which the server knows. */
 function useKnown(kind: JobKind, about: Schemas["About"]): Record<string, readonly string[]> {
   const trained = useJobs({ kind: "train", status: "done" });
+  const strategies = usePlugins("strategies");
   return {
     ...(kind === "train" ? {} : { model: about.models }), // a training names one of the sidecar's, which has its own
     to: about.exporters,
+    strategy: strategies.map(({ name }) => name),
     job: (trained.data?.pages ?? []).flatMap((page) => page.jobs.map(({ id }) => id)),
   };
 }

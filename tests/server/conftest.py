@@ -39,6 +39,14 @@ def serve(shelf: Path, database: Database) -> Iterator[Callable[..., TestClient]
         client.__exit__()
 
 
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a tiny model with weights, a tokenizer and a template."""
+    from tiny_chat_models import save_chat_model
+
+    return save_chat_model(tmp_path_factory.mktemp("model"))
+
+
 @pytest.fixture
 def client(serve: Callable[..., TestClient]) -> TestClient:
     """A client of a server with the usual options."""

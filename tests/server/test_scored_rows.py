@@ -12,17 +12,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from chats import chat
-from tiny_chat_models import save_chat_model
 from turnmill.server.explained import Explained
 
 ITEM = "/v1/training/datasets/by-name/facts/explain"
 OPENAI = 'file = "facts.jsonl"\ndialect = "openai"'
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model with weights."""
-    return save_chat_model(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ import pytest
 from fastapi.testclient import TestClient
 
 from chats import chat
-from tiny_chat_models import save_chat_model
 from turnmill.server.job_answers import SelectionAgainstControl
 from turnmill.shelf.database import Database
 from turnmill.shelf.job_work import Workplace
@@ -20,12 +19,6 @@ from turnmill.shelf.worker import Worker
 
 JOBS = "/v1/training/jobs"
 OPENAI = 'file = "facts.jsonl"\ndialect = "openai"'
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model with weights."""
-    return save_chat_model(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture

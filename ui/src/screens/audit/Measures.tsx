@@ -1,3 +1,5 @@
+import { Head, numbers } from "@/kit/Head";
+
 interface Measure {
   mean: number;
   error: number;
@@ -18,20 +20,7 @@ export function Measures({ result }: { result: Record<string, unknown> }) {
   return (
     <div className="scroll-x">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Measure</th>
-            <th scope="col" className="number">
-              Mean
-            </th>
-            <th scope="col" className="number">
-              ± standard error
-            </th>
-            <th scope="col" className="number">
-              Turns
-            </th>
-          </tr>
-        </thead>
+        <Head columns={["Measure", numbers("Mean"), numbers("± standard error"), numbers("Turns")]} />
         <tbody>
           {measures.map(([name, { model }]) =>
             model ? (

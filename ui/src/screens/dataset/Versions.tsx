@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { answered, client } from "@/api/client";
 import { Asked } from "@/kit/Asked";
 import { Badge } from "@/kit/Badge";
+import { Head, numbers } from "@/kit/Head";
 import { bytes, when, whole } from "@/kit/numbers";
 
 /** The contents that the data file had, the newest first. */
@@ -16,19 +17,7 @@ export function Versions({ name }: { name: string }) {
       {(found) => (
         <div className="scroll-x">
           <table>
-            <thead>
-              <tr>
-                <th scope="col">Hash</th>
-                <th scope="col" className="number">
-                  Rows
-                </th>
-                <th scope="col" className="number">
-                  Size
-                </th>
-                <th scope="col">First seen</th>
-                <th scope="col">Last seen</th>
-              </tr>
-            </thead>
+            <Head columns={["Hash", numbers("Rows"), numbers("Size"), "First seen", "Last seen"]} />
             <tbody>
               {found.versions.map((version) => (
                 <tr key={`${version.sha256} ${version.first_seen_at}`}>

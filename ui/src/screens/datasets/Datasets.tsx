@@ -4,6 +4,7 @@ import { answered, client, type Schemas } from "@/api/client";
 import { Asked } from "@/kit/Asked";
 import { Badge } from "@/kit/Badge";
 import { Empty } from "@/kit/Empty";
+import { Head, numbers } from "@/kit/Head";
 import { bytes, when, whole } from "@/kit/numbers";
 import { Page } from "@/kit/Page";
 import { Tooltip } from "@/kit/Tooltip";
@@ -39,21 +40,9 @@ function Table({ datasets }: { datasets: readonly Schemas["Dataset"][] }) {
   return (
     <div className="scroll-x">
       <table className="datasets">
-        <thead>
-          <tr>
-            <th scope="col">Dataset</th>
-            <th scope="col" className="number">
-              Rows
-            </th>
-            <th scope="col" className="number">
-              Size
-            </th>
-            <th scope="col">Format</th>
-            <th scope="col">Version</th>
-            <th scope="col">Status</th>
-            <th scope="col">Changed</th>
-          </tr>
-        </thead>
+        <Head
+          columns={["Dataset", numbers("Rows"), numbers("Size"), "Format", "Version", "Status", "Changed"]}
+        />
         <tbody>
           {datasets.map((dataset) => (
             <Row key={dataset.name} dataset={dataset} />

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { answered, client } from "@/api/client";
 import { saveFile } from "@/api/download";
 import { Asked } from "@/kit/Asked";
+import { Head, numbers } from "@/kit/Head";
 import { bytes } from "@/kit/numbers";
 import { ProblemBox } from "@/kit/ProblemBox";
 
@@ -26,14 +27,7 @@ export function Files({ id }: { id: string }) {
         {({ pages }) => (
           <div className="scroll-x">
             <table>
-              <thead>
-                <tr>
-                  <th scope="col">File</th>
-                  <th scope="col" className="number">
-                    Size
-                  </th>
-                </tr>
-              </thead>
+              <Head columns={["File", numbers("Size")]} />
               <tbody>
                 {pages.flatMap((page) =>
                   page.files.map((file) => (

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { answered, client, type Schemas } from "@/api/client";
 import { Asked } from "@/kit/Asked";
 import { Command } from "@/kit/Command";
+import { Head, numbers } from "@/kit/Head";
 import { share, whole } from "@/kit/numbers";
 
 type Side = Schemas["RowsSide"];
@@ -25,17 +26,7 @@ export function Selection({ id, strategy }: { id: string; strategy: string }) {
             </p>
             <div className="scroll-x">
               <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Rows</th>
-                    <th scope="col" className="number">
-                      {strategy}
-                    </th>
-                    <th scope="col" className="number">
-                      random control
-                    </th>
-                  </tr>
-                </thead>
+                <Head columns={["Rows", numbers(strategy), numbers("random control")]} />
                 <tbody>
                   {measuresOf(selected, control).map(({ name, values }) => (
                     <tr key={name}>

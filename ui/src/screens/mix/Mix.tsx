@@ -4,6 +4,7 @@ import { answered, client, type Schemas } from "@/api/client";
 import { Asked } from "@/kit/Asked";
 import { Command, shellWord } from "@/kit/Command";
 import { Empty } from "@/kit/Empty";
+import { Head, numbers } from "@/kit/Head";
 import { share, whole } from "@/kit/numbers";
 import { Page } from "@/kit/Page";
 import "./mix.css";
@@ -119,24 +120,9 @@ function Shares({ sources, examples }: { sources: readonly Schemas["MixShare"][]
   return (
     <div className="scroll-x">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Dataset</th>
-            <th scope="col" className="number">
-              Has
-            </th>
-            <th scope="col" className="number">
-              Gives
-            </th>
-            <th scope="col" className="number">
-              Share
-            </th>
-            <th scope="col" className="number">
-              Passes
-            </th>
-            <th scope="col">Is</th>
-          </tr>
-        </thead>
+        <Head
+          columns={["Dataset", numbers("Has"), numbers("Gives"), numbers("Share"), numbers("Passes"), "Is"]}
+        />
         <tbody>
           {sources.map((one) => (
             <tr key={one.source}>

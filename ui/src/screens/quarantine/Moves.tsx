@@ -1,4 +1,5 @@
 import { Badge } from "@/kit/Badge";
+import { Head, numbers } from "@/kit/Head";
 import { whole } from "@/kit/numbers";
 
 export interface Move {
@@ -11,15 +12,7 @@ export interface Move {
 export function Moves({ moves }: { moves: readonly Move[] }) {
   return (
     <table>
-      <thead>
-        <tr>
-          <th scope="col">Left with</th>
-          <th scope="col">Becomes</th>
-          <th scope="col" className="number">
-            Rows
-          </th>
-        </tr>
-      </thead>
+      <Head columns={["Left with", "Becomes", numbers("Rows")]} />
       <tbody>
         {moves.map(({ code, becomes, rows }) => (
           <tr key={`${code} ${becomes}`}>

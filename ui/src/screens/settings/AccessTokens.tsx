@@ -6,6 +6,7 @@ import { Asked } from "@/kit/Asked";
 import { Badge, type Tone } from "@/kit/Badge";
 import { Command } from "@/kit/Command";
 import { Confirm } from "@/kit/Dialog";
+import { Head } from "@/kit/Head";
 import { when } from "@/kit/numbers";
 import { ProblemBox } from "@/kit/ProblemBox";
 
@@ -119,17 +120,7 @@ function Table({ tokens }: { tokens: readonly Schemas["Token"][] }) {
   return (
     <div className="scroll-x">
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Token</th>
-            <th scope="col">Scope</th>
-            <th scope="col">State</th>
-            <th scope="col">Made</th>
-            <th scope="col">Ends</th>
-            <th scope="col">Last used</th>
-            <td />
-          </tr>
-        </thead>
+        <Head columns={["Token", "Scope", "State", "Made", "Ends", "Last used", ""]} />
         <tbody>
           {tokens.map((token) => (
             <tr key={token.id}>

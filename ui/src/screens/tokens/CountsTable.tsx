@@ -1,4 +1,5 @@
 import { useMemo } from "react";
+import { Head, numbers } from "@/kit/Head";
 import { share, whole } from "@/kit/numbers";
 import { countsOf, totalsOf } from "./counts";
 import { useCursor } from "./cursor";
@@ -20,21 +21,7 @@ export function CountsTable({ reading }: { reading: Reading }) {
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, which a keyboard must be able to do */}
       <section className="counts-table" tabIndex={0} aria-label="Tokens by message">
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Message</th>
-              <th scope="col">Why</th>
-              <th scope="col" className="number">
-                {unit}
-              </th>
-              <th scope="col" className="number">
-                train
-              </th>
-              <th scope="col" className="number">
-                cut
-              </th>
-            </tr>
-          </thead>
+          <Head columns={["Message", "Why", numbers(unit), numbers("train"), numbers("cut")]} />
           <tbody>
             {counts.map(({ message, role, why, position, tokens, trained, cut }) => (
               <tr key={message} title={whyOfTurn(why)}>

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 settings.register_profile("turnmill", deadline=None)  # machines that run many things at once are slow by turns
 settings.load_profile("turnmill")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell begins what runs in the background so
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the processes of tests are interrupted all the same
 
 
 class Answer(NamedTuple):

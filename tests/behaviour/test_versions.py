@@ -105,7 +105,7 @@ OUTPUTS = {
     "pack": lambda found: [found.plan("train"), found.packed("train")],
 }
 VERSIONS = {
-    "check": (check.VERSION, 2, "a4358e0d6a60b289"),
+    "check": (check.VERSION, 3, "a4358e0d6a60b289"),
     "filter": (filter.VERSION, 3, "4d89107d3396e4df"),
     "dedup": (dedup.VERSION, 4, "bc003c28945421b4"),
     "split": (split.VERSION, 2, "50f326431d2f00c3"),

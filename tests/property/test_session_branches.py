@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from session_lines import META, assistant, call, item, line, output, prompt, result, rows_of, said, use, user
@@ -72,6 +72,7 @@ def lines_of(number: int, kind: str) -> list[dict]:
 
 
 @settings(max_examples=300, deadline=None)
+@example(kinds=["answer", "context", "prompt", "prompt", "undo", "undo"])
 @given(kinds=st.lists(st.sampled_from(["prompt", "answer", "call", "output", *STEPS]), max_size=14))
 def test_every_answer_of_a_rollout_is_in_one_row(kinds):
     lines = [META, *prompt("q"), *(made for number, kind in enumerate(kinds) for made in lines_of(number, kind))]

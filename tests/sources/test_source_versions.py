@@ -54,7 +54,7 @@ OUTPUTS: dict[str, Callable[[BuiltSource], Any]] = {
 VERSIONS = {
     "download": (source_steps.DOWNLOAD_VERSION, 1, "623d8fa045f6676c"),
     "prompts": (prompts.VERSION, 1, "efddafa058ed7025"),
-    "check": ((check.VERSION, source_steps.SOURCE_VERSION), (2, 1), "9090441594b48c99"),
+    "check": ((check.VERSION, source_steps.SOURCE_VERSION), (3, 1), "9090441594b48c99"),
     "conversations": (source_steps.CONVERSATIONS_VERSION, 1, "39732b168e3a8371"),
     "render": (render.VERSION, 1, "0feb7e85ae8fc8a4"),
     "normalize": (normalize.VERSION, 1, "f276f94d185be1ce"),

@@ -137,7 +137,8 @@ class _Rollout:
         self.history.end("abandoned")
         items = self.history.items
         end = shown = self._turns[-turns]
-        while end and not (_is_answer(items[end - 1]) or _is_output(items[end - 1])):
+        kept = self._turns[-turns - 1] if turns < len(self._turns) else 0  # what stood there when it was shown stays
+        while end > kept and not (_is_answer(items[end - 1]) or _is_output(items[end - 1])):
             end -= 1  # what the harness said with the user goes with it
         if not end:  # but for what it said at the very beginning
             end = shown - bool(shown and _is_user(items[shown - 1]))

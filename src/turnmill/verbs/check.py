@@ -34,7 +34,7 @@ from turnmill.verbs.read import OpenSource, mapping_of
 if TYPE_CHECKING:
     from turnmill.config import Config
 
-VERSION = 2
+VERSION = 3
 CONVERSATIONS, QUARANTINE = "conversations.parquet", "quarantine.parquet"
 MENDABLE = "lone-surrogate"
 """The one fault of the reader that a repair can mend."""
